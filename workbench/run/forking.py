@@ -108,13 +108,12 @@ def read_original(
         raise CannotForkError(str(error)) from None
     made: list[AnyCall] = [*recording.calls, *recording.models]
     calls = sorted(made, key=lambda call: (call.turn, call.order))
-    places = _Places(known, turns)
     return Original(
         ref,
         run_id,
         started,
         turns,
-        tuple(OriginalCall(call, call.turn - 1, *places.before(call)) for call in calls),
+        tuple(_placed(calls, known, turns)),
         replace(recording, calls=(), models=()),
         {step.turn: tools for step in known if isinstance(step, CallsRecorded) and (tools := _escaped(step))},
     )
@@ -167,37 +166,32 @@ def events_with_answer(actual: Json | None, acted: Sequence[Json], agent: str) -
     return [event if "content" in event else {**event, "content": answer} for event in recorded]
 
 
-class _Places:
-    """The positions of calls among the events of their turns."""
-
-    def __init__(self, steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> None:
-        spans = {step.turn: step for step in steps if isinstance(step, SpansRecorded)}
-        self._turns = turns
-        self._models: dict[tuple[int, int], int] = {}
-        self._floor: dict[int, int] = {}
-        """Turn → the largest number of events before a call so far."""
-        for number, turn in enumerate(turns):
-            for node in _nodes(number, spans.get(number), turn):
-                if node.kind == "model" and node.events:
-                    self._models[number, node.number] = min(node.events)
-
-    def before(self, call: AnyCall) -> tuple[int, bool]:
-        """Return the number of events before a call's own, and whether it is exact. Call it for all calls, in order."""
+def _placed(calls: Iterable[AnyCall], steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> Iterator[OriginalCall]:
+    """Yield the calls, in their order, with the number of their turn's events before each."""
+    spans = {step.turn: step for step in steps if isinstance(step, SpansRecorded)}
+    models = {
+        (number, node.number): min(node.events)
+        for number, turn in enumerate(turns)
+        for node in _nodes(number, spans.get(number), turn)
+        if node.kind == "model" and node.events
+    }
+    floor: dict[int, int] = {}
+    """Turn → the largest number of events before a call so far."""
+    for call in calls:
         turn = call.turn - 1
-        found = self._models.get((turn, call.span)) if isinstance(call, ModelCall) else self._response(turn, call.call)
-        floor = self._floor.get(turn, 0)
-        if found is None:
-            return floor, False
-        self._floor[turn] = max(found, floor)
-        return found, True
+        found = models.get((turn, call.span)) if isinstance(call, ModelCall) else _response(turns, turn, call.call)
+        if found is not None:
+            floor[turn] = max(found, floor.get(turn, 0))
+        yield OriginalCall(call, turn, floor.get(turn, 0) if found is None else found, found is not None)
 
-    def _response(self, turn: int, call_id: str) -> int | None:
-        events = self._turns[turn].events if call_id and turn < len(self._turns) else ()
-        for number, event in enumerate(events):
-            responses = (mapping(part.get("function_response")) for part in parts_of(event.get("content")))
-            if any(response.get("id") == call_id for response in responses):
-                return number
-        return None
+
+def _response(turns: Sequence[OriginalTurn], turn: int, call_id: str) -> int | None:
+    """Return the number of the turn's event with the response to a call, or None."""
+    for number, event in enumerate(turns[turn].events if call_id and turn < len(turns) else ()):
+        responses = (mapping(part.get("function_response")) for part in parts_of(event.get("content")))
+        if any(response.get("id") == call_id for response in responses):
+            return number
+    return None
 
 
 def _nodes(number: int, spans: SpansRecorded | None, turn: OriginalTurn) -> Iterable[Node]:

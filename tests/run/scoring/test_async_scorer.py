@@ -15,7 +15,7 @@ from tests.run.project import turn
 from workbench.criteria.base import Scored
 from workbench.files.criteria import Criterion
 from workbench.run.processes.children import Children
-from workbench.run.scoring.client import Conversation, JudgeAccess
+from workbench.run.scoring.client import Conversation
 
 CALLS = Criterion("tool_trajectory_avg_score", 1.0, 1.0, {})
 ROUGE = Criterion("response_match_score", 0.5, 0.5, {})
@@ -50,8 +50,8 @@ def ask(do: str = "", name: str = "ask", **options: str) -> Criterion:
 
 def conversation(*criteria: Criterion, who: str = "one", answer: str = "ok", **how: Any) -> Conversation:
     values = {**ENVIRONMENT["values"], "WHO": who}
-    asking = JudgeAccess({**ENVIRONMENT, "key": who, "values": values}, **how)
-    return Conversation(criteria, [turn("hello", "ok")], [turn("hello", answer)], asking=asking)
+    environment = {**ENVIRONMENT, "key": who, "values": values}
+    return Conversation(criteria, [turn("hello", "ok")], [turn("hello", answer)], environment=environment, **how)
 
 
 async def details(children: Children, *criteria: Criterion, **how: Any) -> dict[str, Any]:

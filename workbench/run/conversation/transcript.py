@@ -41,7 +41,7 @@ from workbench.run.plan.preflight_cases import scenario_criteria
 from workbench.run.plan.source import AnswerStorage, StoredSource
 from workbench.run.processes.agent_process import Reads
 from workbench.run.processes.children import Children
-from workbench.run.scoring.client import Conversation, JudgeAccess
+from workbench.run.scoring.client import Conversation
 from workbench.run.scoring.verdict import case_status, judge_usage, metric_error
 
 
@@ -205,10 +205,7 @@ class CaseScoring:
     async def run(self, case: EvalCase, transcript: Transcript) -> Verdicts:
         """Score a complete transcript of the case."""
         config = self._config
-        judges = None
-        if any(self._asks(item.name) for item in config.criteria):
-            environment = self._context.environment_of(self._ref.agent)
-            judges = JudgeAccess(environment, self._ref.repeat, self._context.options.all_votes)
+        asks = any(self._asks(item.name) for item in config.criteria)
         conversation = Conversation(
             with_informational(config.criteria),
             case.turns,
@@ -216,7 +213,9 @@ class CaseScoring:
             None if case.scenario is None else full_scenario(case.scenario),
             case.rubrics,
             config.custom_metrics,
-            judges,
+            self._context.environment_of(self._ref.agent) if asks else None,
+            self._ref.repeat,
+            self._context.options.all_votes,
             (case.final_session_state, transcript.state),
             case.dataset_case,
             transcript.inner_calls,
@@ -261,7 +260,7 @@ class CaseScoring:
 
     def _only_computed(self, conversation: Conversation) -> Conversation:
         criteria = [item for item in conversation.criteria if not self._asks(item.name)]
-        return replace(conversation, criteria=criteria, asking=None)
+        return replace(conversation, criteria=criteria, environment=None)
 
     def _without_secrets(self, conversation: Conversation) -> Conversation | None:
         """Return the conversation without secrets and with computed criteria only, or None if it has no secrets."""

@@ -42,21 +42,13 @@ OnWait: TypeAlias = Callable[[str, float, str], None]
 """A function that gets a judge's model, the seconds of a pause (0 ends it), and its reason."""
 
 
-@dataclass(frozen=True)
-class JudgeAccess:
-    """Settings for judges: `environment` has the fields of `workbench.judges.base.JudgeEnvironment`."""
-
-    environment: Mapping[str, Any] = field(repr=False)
-    repeat: int = 1
-    all_votes: bool = False
-
-
 @dataclass
 class Conversation:
     """A conversation to score.
 
     `expected` and `actual` have one invocation for each turn. `expected` is None for a scenario. `custom` are the
-    config's `custom_metrics` by name. `asking` may be None only if no criterion asks a judge.
+    config's `custom_metrics` by name. `environment` has the fields of the `workbench.judges.base.JudgeEnvironment` in
+    which judges are asked. It may be None only if no criterion asks a judge.
     """
 
     criteria: Sequence[Criterion]
@@ -65,7 +57,9 @@ class Conversation:
     scenario: dict[str, Any] | None = None
     rubrics: Sequence[dict[str, Any]] = ()
     custom: Mapping[str, Any] = field(default_factory=dict)
-    asking: JudgeAccess | None = None
+    environment: Mapping[str, Any] | None = field(default=None, repr=False)
+    repeat: int = 1
+    all_votes: bool = False
     states: States = (None, None)
     dataset_case: dict[str, Any] | None = None
     inner_calls: Sequence[InnerCalls] = ()
@@ -165,7 +159,6 @@ def blame_crash(requests: Sequence[Request], how: str, silence: float) -> None:
 def frames_of(number: int, request: Request, prices: Prices) -> Iterable[Frame]:
     """Yield the frames of a request: the case with the criteria still to be scored, its turns, and `score`."""
     conversation = request.conversation
-    asking = conversation.asking
     yield {
         "op": "case",
         "id": number,
@@ -191,9 +184,9 @@ def frames_of(number: int, request: Request, prices: Prices) -> Iterable[Frame]:
         "inner_calls": list(conversation.inner_calls),
         "usage": None if conversation.usage is None else asdict(conversation.usage),
         "prices": asdict(prices),
-        "environment": "" if asking is None else asking.environment["key"],
-        "repeat": 1 if asking is None else asking.repeat,
-        "all_votes": asking is not None and asking.all_votes,
+        "environment": "" if conversation.environment is None else conversation.environment["key"],
+        "repeat": conversation.repeat,
+        "all_votes": conversation.all_votes,
     }
     for turn in conversation.expected or ():
         yield {"op": "expected", "id": number, "turn": turn}
@@ -363,9 +356,9 @@ class Scorer:
             self._start_clock()
         try:
             channel = self._running().channel
-            asking = request.conversation.asking
-            if asking is not None and request.left(asking=True) and not request.judges_skipped:
-                channel.send(*self._introduction(asking.environment))
+            environment = request.conversation.environment
+            if environment is not None and request.left(asking=True) and not request.judges_skipped:
+                channel.send(*self._introduction(environment))
             channel.send(*frames_of(number, request, self.prices))
         except (FrameTooLargeError, RecursionError) as error:
             self._open.pop(number)
