@@ -3,54 +3,52 @@
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from workbench.agents.channel import Frame
 from workbench.run.processes import local_agent
-from workbench.run.processes.local_agent import CaseOutput, ForkedCase
+from workbench.run.processes.local_agent import ForkedCase, SharedCase
 
 
 class Shown:
-    def __init__(self, *, share: bool = True) -> None:
-        self.texts: list[tuple[str, str]] = []
-        self.floods: list[str] = []
-        self.output = CaseOutput(
-            lambda stream, text: self.texts.append((stream, text)), self.floods.append, share=share
-        )
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []
+        process: Any = None  # Output needs no process.
+        self.case = SharedCase({"id": 7}, process, lambda frame, size: self.frames.append(frame))
+
+    def prints(self, stream: str, text: str) -> None:
+        self.case.take({"id": 7, "event": "Printed", "stream": stream, "text": text})
+
+    def of(self, event: str, *names: str) -> list[tuple[Any, ...]]:
+        return [tuple(frame[name] for name in names) for frame in self.frames if frame["event"] == event]
 
 
 async def test_pieces_of_output_are_joined_to_lines() -> None:
     shown = Shown()
-    assert shown.output.descriptors == ()
     for piece in ("a", "b\n", "c"):
-        shown.output.take("stdout", piece)
-    shown.output.take("stderr", "d")
-    assert shown.texts == []
-    shown.output.finish()
-    assert shown.texts == [("stdout", "ab\nc"), ("stderr", "d")]
+        shown.prints("stdout", piece)
+    shown.prints("stderr", "d")
+    assert shown.frames == []
+    shown.case.close()
+    assert shown.of("Printed", "stream", "text") == [("stdout", "ab\nc"), ("stderr", "d")]
 
 
 async def test_flood_is_reported_once_and_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_agent, "OUTPUT_LIMIT", 10)
     shown = Shown()
     for _ in range(5):
-        shown.output.take("stdout", "ご\ud800")
-    shown.output.finish()
-    assert len(shown.floods) == 1
-    assert shown.texts == [("stdout", "ご\ud800" * 3)]
+        shown.prints("stdout", "ご\ud800")
+    shown.case.close()
+    assert len(shown.of("Flooded")) == 1
+    assert shown.of("Printed", "stream", "text") == [("stdout", "ご\ud800" * 3)]
 
 
 async def test_output_for_an_unknown_stream_is_refused() -> None:
     shown = Shown()
-    with pytest.raises(KeyError):
-        shown.output.take("stdin", "x")  # type: ignore[arg-type]
-    forked = Shown(share=False)
-    with pytest.raises(KeyError):
-        forked.output.take("stdout", "x")
-    for end in forked.output.descriptors:
-        os.close(end)
-    forked.output.finish()
-    assert forked.texts == []
+    shown.prints("stdin", "x")
+    assert shown.of("Spoilt", "why") == [("printed text without 'stdin'",)]
 
 
 @pytest.mark.parametrize("left", [0, 1])

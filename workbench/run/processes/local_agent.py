@@ -93,15 +93,23 @@ def start_solo(
     return worker
 
 
-def _two_pipes() -> tuple[int, int, int, int]:
-    """Return the ends of two pipes. If there are too few descriptors for both, open none and raise OSError."""
-    first = os.pipe()
+def _output_pipes(
+    show: Callable[[Stream, str], None], count: Callable[[int], None] = lambda size: None
+) -> tuple[tuple[OutputPipe, OutputPipe], tuple[int, int]]:
+    """Open pipes for stdout and stderr. Return them, and the ends that the process takes over.
+
+    Raises:
+        OSError: there are too few descriptors for both. Then none is open.
+    """
+    stdout, childs_stdout = os.pipe()
     try:
-        return (*first, *os.pipe())
+        stderr, childs_stderr = os.pipe()
     except OSError:
-        for end in first:
-            os.close(end)
+        os.close(stdout)
+        os.close(childs_stdout)
         raise
+    out = OutputPipe(stdout, functools.partial(show, "stdout"), count)
+    return (out, OutputPipe(stderr, functools.partial(show, "stderr"), count)), (childs_stdout, childs_stderr)
 
 
 class LocalAgent:
@@ -118,17 +126,13 @@ class LocalAgent:
         """Attempts that have not exited, by number."""
         self.forks = False
         """Whether the process only forks its cases."""
-        stdout, childs_stdout, stderr, childs_stderr = _two_pipes()
+        self._pipes, ends = _output_pipes(self._printed)
         try:
-            self.process = start(self._take, childs_stdout, childs_stderr)
+            self.process = start(self._take, *ends)
         except OSError:
-            os.close(stdout)
-            os.close(stderr)
+            for pipe in self._pipes:
+                pipe.finish()
             raise
-        self._pipes = (
-            OutputPipe(stdout, functools.partial(self._printed, "stdout")),
-            OutputPipe(stderr, functools.partial(self._printed, "stderr")),
-        )
         self.ended = self.process.ended
         self.ended.add_done_callback(lambda ended: self._gone(ended.result()))
 
@@ -203,91 +207,62 @@ class LocalAgent:
         self._on_frame({"op": "printed", "stream": stream, "text": text}, 0)
 
 
-class CaseOutput:
-    """The stdout and stderr of a case, from pipes, or from messages of a case that shares its process (`share`).
-
-    `show` is called with each text that arrives. `on_flood` is called once with a message when the limit is exceeded.
-    Later output is dropped. `descriptors` are the case's ends of the pipes, which it takes over.
-    """
-
-    def __init__(
-        self, show: Callable[[Stream, str], None], on_flood: Callable[[str], None], *, share: bool = False
-    ) -> None:
-        self._on_flood = on_flood
-        self._printed = 0
-        self._lines: dict[Stream, Lines] = {}
-        self._pipes: tuple[OutputPipe, ...] = ()
-        self.descriptors: tuple[int, ...] = ()
-        out, err = functools.partial(show, "stdout"), functools.partial(show, "stderr")
-        if share:
-            self._lines = {"stdout": Lines(out), "stderr": Lines(err)}
-            return
-        stdout, childs_stdout, stderr, childs_stderr = _two_pipes()
-        self.descriptors = (childs_stdout, childs_stderr)
-        self._pipes = (OutputPipe(stdout, out, self._count), OutputPipe(stderr, err, self._count))
-
-    def take(self, stream: Stream, text: str) -> None:
-        """Add output that a case in a shared process reported. Raise KeyError if the stream is unknown."""
-        lines = self._lines[stream]
-        if self._printed <= OUTPUT_LIMIT:
-            lines.add(text)
-        self._count(len(text.encode("utf-8", "replace")))
-
-    def settle(self) -> None:
-        """Read the output that was printed so far."""
-        for pipe in self._pipes:
-            pipe.flush_all()
-        for lines in self._lines.values():
-            lines.flush_all()
-
-    def finish(self) -> None:
-        """Read the output that was printed so far, and stop reading."""
-        self.settle()
-        for pipe in self._pipes:
-            pipe.finish()
-
-    def _count(self, size: int) -> None:
-        before, self._printed = self._printed, self._printed + size
-        if before <= OUTPUT_LIMIT < self._printed:
-            for pipe in self._pipes:
-                pipe.mute()
-            self._on_flood(f"the agent printed more than {OUTPUT_LIMIT // 2**20} MiB")
-
-
 class _LocalCase:
-    """An attempt at a case that `command` starts in `process`. `forward` receives its messages and finally its exit."""
+    """An attempt at a case that `command` starts in `process`. `forward` receives its messages and finally its exit.
+
+    Its output arrives in pipes, or in messages (`_lines`) if it shares its process. Output beyond `OUTPUT_LIMIT` is
+    reported once, and dropped.
+    """
 
     def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, forward: OnFrame) -> None:
         self._number: int = command["id"]
         self._process = process
         self._forward = forward
-        self._output: CaseOutput | None = None
+        self._pipes: tuple[OutputPipe, ...] = ()
+        self._lines: dict[str, Lines] = {}
+        self._bytes = 0
 
     def close(self) -> None:
-        """Read the remaining output and close the pipes."""
-        if self._output is not None:
-            self._output.finish()
-
-    def _captured(self, *, share: bool) -> CaseOutput:
-        return CaseOutput(
-            lambda stream, text: self._event("Printed", stream=stream, text=text),
-            lambda why: self._event("Flooded", why=why),
-            share=share,
-        )
-
-    def _event(self, kind: str, **values: str) -> None:
-        self._forward({"id": self._number, "event": kind, **values}, 0)
+        """Pass on the remaining output and close the pipes."""
+        self._settle()
+        for pipe in self._pipes:
+            pipe.finish()
 
     def exited(self, how: str | None) -> None:
         """Report the exit of the case."""
         self.close()
         self._forward({"op": "exited", "id": self._number, "how": how}, 0)
 
+    def _settle(self) -> None:
+        """Pass on the output that was printed so far."""
+        for pipe in self._pipes:
+            pipe.flush_all()
+        for lines in self._lines.values():
+            lines.flush_all()
+
+    def _printed(self, stream: Stream, text: str) -> None:
+        self._event("Printed", stream=stream, text=text)
+
+    def _count(self, size: int) -> None:
+        before, self._bytes = self._bytes, self._bytes + size
+        if before <= OUTPUT_LIMIT < self._bytes:
+            for pipe in self._pipes:
+                pipe.mute()
+            self._event("Flooded", why=f"the agent printed more than {OUTPUT_LIMIT // 2**20} MiB")
+
+    def _event(self, kind: str, **values: str) -> None:
+        self._forward({"id": self._number, "event": kind, **values}, 0)
+
 
 class SharedCase(_LocalCase):
     """A case that shares the agent's process with others. It uses the channel of the process."""
 
     descriptors = ()
+
+    def __init__(self, command: Frame, process: ForkedProcess | ChildProcess, forward: OnFrame) -> None:
+        super().__init__(command, process, forward)
+        out, err = functools.partial(self._printed, "stdout"), functools.partial(self._printed, "stderr")
+        self._lines = {"stdout": Lines(out), "stderr": Lines(err)}
 
     def send(self, *frames: Frame) -> None:
         """Send messages to the case."""
@@ -299,15 +274,18 @@ class SharedCase(_LocalCase):
         After "Ended", also report the exit of the case, which has no process of its own.
         """
         if frame["event"] == "Printed":
-            self._output = self._output or self._captured(share=True)
             try:
-                self._output.take(frame["stream"], str(frame["text"]))
+                lines, text = self._lines[frame["stream"]], str(frame["text"])
             except KeyError as error:
                 self._event("Spoilt", why=f"printed text without {error}")
+                return
+            if self._bytes <= OUTPUT_LIMIT:
+                lines.add(text)
+            self._count(len(text.encode("utf-8", "replace")))
             return
         ended = frame["event"] == "Ended"
-        if ended and self._output is not None:
-            self._output.settle()
+        if ended:
+            self._settle()
         self._forward(frame, self._process.channel.frame_bytes)
         if ended:
             self.exited("ended with exit code 0")
@@ -327,13 +305,13 @@ class ForkedCase(_LocalCase):
         """The id of the case's process, which leads a process group, once it is known."""
         own, childs = socket.socketpair()
         try:
-            self._output: CaseOutput = self._captured(share=False)
+            self._pipes, ends = _output_pipes(self._printed, self._count)
         except OSError:
             own.close()
             childs.close()
             raise
         self._channel = LoopChannel(own, self._take, self._channel_closed)
-        self.descriptors = (childs.detach(), *self._output.descriptors)
+        self.descriptors = (childs.detach(), *ends)
         """The case's ends of its socket and pipes, which the case takes over."""
 
     def send(self, *frames: Frame) -> None:
@@ -365,7 +343,7 @@ class ForkedCase(_LocalCase):
 
     def _take(self, frame: Frame) -> None:
         if frame.get("event") == "Ended":
-            self._output.settle()
+            self._settle()
         self._forward({**frame, "id": self._number}, self._channel.frame_bytes)
 
     def _channel_closed(self, reason: str) -> None:
