@@ -55,7 +55,7 @@ def main() -> int:
     def adk(expected: str, actual: str) -> tuple[float, float, float]:
         return tuple(_calculate_rouge_1_scores(actual, expected))
 
-    forget = response_match._cached_reference.cache_clear
+    forget = response_match._cached_counts.cache_clear
     dice = random.Random(10)
     reached = True
     print(f"{'words':>6} {'ADK ms':>9} {'ours ms':>9} {'×':>6} {'cached ms':>10} {'×':>6} {'explained ms':>13}")

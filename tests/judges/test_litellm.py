@@ -13,9 +13,11 @@ import pytest
 import pytest_asyncio
 
 from tests.services.loopback import LoopbackServer, Request, Response
+from workbench.agents.answering_child import Functions
 from workbench.agents.environment import install_extra_command
 from workbench.judges.base import JudgeCallError, JudgeEnvironment, JudgeOptions, NotAvailableError, Question
 from workbench.judges.clients import LiteLlm
+from workbench.judges.kinds import Connection
 from workbench.judges.secret_forms import Scrubber
 
 SECRET = "sk-never-shown-anywhere"
@@ -47,12 +49,16 @@ def environment(home: Path, **values: str) -> JudgeEnvironment:
     return JudgeEnvironment("key", {"PATH": os.environ["PATH"], "HOME": str(home), **values})
 
 
+def connection(agents: JudgeEnvironment) -> Connection:
+    return Connection("openai/own-model", agents, Scrubber(agents.values), lambda: Functions(agents))
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judge(service: LoopbackServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiteLlm]:
     """One judge for all tests, because importing the library takes seconds."""
     bases = {"OPENAI_API_BASE": f"{service.url}/v1", "OLLAMA_API_BASE": service.url}
     agents = environment(tmp_path_factory.mktemp("home"), OPENAI_API_KEY=SECRET, **bases)
-    made = LiteLlm(agents, Scrubber(agents.values))
+    made = LiteLlm(connection(agents))
     yield made
     await made.close()
 
@@ -196,7 +202,7 @@ async def test_custom_server_needs_no_key_and_nothing_is_printed(
 ) -> None:
     with LoopbackServer(lambda request: said("yes")) as service:
         agents = environment(tmp_path, OPENAI_API_BASE=f"{service.url}/v1")
-        judge = LiteLlm(agents, Scrubber(agents.values))
+        judge = LiteLlm(connection(agents))
         try:
             assert (await judge.answer(QUESTION, JudgeOptions("openai/own-model"), 1)).text == "yes"
         finally:
@@ -209,5 +215,5 @@ async def test_custom_server_needs_no_key_and_nothing_is_printed(
 def test_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.judges.child.installed", lambda package: False)
     with pytest.raises(NotAvailableError, match="LiteLLM is not installed") as caught:
-        LiteLlm(environment(tmp_path), Scrubber({}))
+        LiteLlm(connection(environment(tmp_path)))
     assert caught.value.hint == install_extra_command("litellm")

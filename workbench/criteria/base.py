@@ -72,7 +72,6 @@ class Service(Protocol):
         "reasoning"}], "error": {"kind", "code", "message"} | None, "seconds", "attempts", "cached"}`. Failures are
         reported in `error`; only cancellation raises.
         """
-        ...
 
 
 class Functions(Protocol):
@@ -86,7 +85,6 @@ class Functions(Protocol):
         Raises:
             FunctionFailedError: The import failed, the function raised or took too long, or the child ended.
         """
-        ...
 
 
 class Bench(Protocol):
@@ -95,7 +93,6 @@ class Bench(Protocol):
     @property
     def all_votes(self) -> bool:
         """Whether to request every sample, even if the verdict is already decided."""
-        ...
 
     def judge(self, options: JudgeOptions) -> Judge:
         """Return a judge with these options.
@@ -103,7 +100,6 @@ class Bench(Protocol):
         Raises:
             workbench.judges.base.NotAvailableError: The judge cannot be used here.
         """
-        ...
 
     def service(self) -> Service:
         """Return Google's evaluation service.
@@ -111,11 +107,9 @@ class Bench(Protocol):
         Raises:
             workbench.judges.base.NotAvailableError: The project, the credentials or the extra is missing.
         """
-        ...
 
     def functions(self) -> Functions:
         """Return the functions of this case's agent."""
-        ...
 
 
 def status_of(score: float | None, threshold: float) -> MetricStatus:

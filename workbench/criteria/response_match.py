@@ -64,8 +64,8 @@ class Rouge(NamedTuple):
 
 def rouge_1(expected: str, actual: str) -> Rouge:
     """Return precision, recall and F-measure of the common words. A word counts as often as both texts contain it."""
-    reference = _cached_reference(expected) if len(expected) <= 20_000 else _reference(expected)
-    left = dict(reference.counts)
+    reference = (_cached_counts if len(expected) <= 20_000 else _counts)(expected)
+    left = dict(reference)
     got = _stems(actual)
     shared = 0
     for stem in got:
@@ -73,7 +73,7 @@ def rouge_1(expected: str, actual: str) -> Rouge:
             left[stem] -= 1
             shared += 1
     precision = shared / max(len(got), 1)
-    recall = shared / max(reference.total, 1)
+    recall = shared / max(reference.total(), 1)
     # In the order of rouge_score's `scoring.fmeasure`, whose module would import numpy.
     f_measure = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
     return Rouge(precision, recall, f_measure)
@@ -188,18 +188,12 @@ def _stems(text: str) -> list[str]:
     return list(map(_STEMS.__getitem__, rouge_words(text)))
 
 
-class _Reference(NamedTuple):
-    counts: Counter[str]
-    total: int
-
-
-def _reference(text: str) -> _Reference:
-    counts = Counter(_stems(text))
-    return _Reference(counts, counts.total())
+def _counts(text: str) -> Counter[str]:
+    return Counter(_stems(text))
 
 
 # The same reference recurs with each repeat and each save.
-_cached_reference = lru_cache(maxsize=512)(_reference)
+_cached_counts = lru_cache(maxsize=512)(_counts)
 
 
 _MONTH = (

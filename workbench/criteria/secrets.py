@@ -25,7 +25,6 @@ from workbench.judges.secret_forms import (
     named_secrets,
     with_capitals,
     without_headers,
-    without_piece,
 )
 from workbench.store.transcripts import StoredCase
 
@@ -48,7 +47,6 @@ class Secrets:
 
     def __init__(self, environments: Iterable[Mapping[str, str]]) -> None:
         named = {value: name for values in environments for value, name in named_secrets(values).items()}
-        self._values = sorted(named.items(), key=lambda item: -len(item[0]))
         self._forms = SecretForms(named)
         written = {json.dumps(form)[1:-1] for form in self._forms.texts}
         self.markers = (*written, *_HEADER_HINTS)
@@ -77,7 +75,7 @@ class Secrets:
         """Return `text` with each secret replaced."""
         if any(hint in text for hint in _HEADER_HINTS):
             text = without_headers(text)
-        return without_piece(self._forms.replace(text), self._values)
+        return self._forms.replace(text)
 
     def clean_data(self, value: Any) -> Any:
         """Return JSON data with each secret replaced, also in numbers (such as a PIN in a tool's arguments)."""

@@ -43,9 +43,9 @@ class LiteLlm(ClientChild):
         NotAvailableError: The library is not installed.
     """
 
-    def __init__(self, environment: JudgeEnvironment, scrub: Scrub) -> None:
+    def __init__(self, to: Connection) -> None:
         require("litellm", "LiteLLM", "litellm")
-        super().__init__("workbench.judges.litellm_child", "LiteLLM", environment, scrub, **_VARIABLES)
+        super().__init__("workbench.judges.litellm_child", "LiteLLM", to.environment, to.scrub, **_VARIABLES)
 
     async def answer(self, question: Question, options: JudgeOptions, sample: int) -> Answer:
         """Make one attempt.
@@ -58,15 +58,6 @@ class LiteLlm(ClientChild):
         answer = await self.call(payload)
         names = ("text", "model_version", "input_tokens", "output_tokens", "cut")
         return Answer(*(answer[name] for name in names))
-
-
-def connect_litellm(to: Connection) -> LiteLlm:
-    """Return the answerer of an environment for models behind LiteLLM.
-
-    Raises:
-        NotAvailableError: The library is not installed.
-    """
-    return LiteLlm(to.environment, to.scrub)
 
 
 SERVICE_NAME = "Google's evaluation service"

@@ -341,6 +341,6 @@ LITELLM: Final = JudgeKind(
     "`provider/model` (LiteLLM)",
     answers_for=lambda model: _PROVIDER.fullmatch(model) is not None,
     identify=_litellm,
-    connect="workbench.judges.clients:connect_litellm",
+    connect="workbench.judges.clients:LiteLlm",
     takes_the_rest=True,
 )

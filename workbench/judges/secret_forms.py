@@ -20,7 +20,7 @@ import functools
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
@@ -49,6 +49,8 @@ _NESTED = 3
 """Levels of strings inside strings: a tool may return JSON in JSON, and a judge's question quotes it once more."""
 _GROUP = 4
 """Bytes that base85 encodes together."""
+_PIECE = 4
+"""Minimum number of a secret's first characters that are recognised at the end of a cut text."""
 _WRAPPED = (64, 76)
 """Line lengths of base64 in PEM and in MIME."""
 
@@ -88,6 +90,7 @@ class SecretForms:
         self._plain = sorted(forms.items(), key=lambda item: -len(item[0]))
         quoted = {form: name for secret, name in named.items() for form in quoted_forms(secret)}
         self._quoted = sorted(quoted.items(), key=lambda item: -len(item[0]))
+        self._values = sorted(named.items(), key=lambda item: -len(item[0]))
 
     @property
     def texts(self) -> list[str]:
@@ -97,7 +100,10 @@ class SecretForms:
         return [*(form for form, _ in self._plain), *quoted, *lowered]
 
     def replace(self, text: str) -> str:
-        """Return `text` with each secret replaced by `[secret NAME]`, in time linear in its length."""
+        """Return `text` with each secret replaced by `[secret NAME]`, in time linear in its length.
+
+        If the text was cut inside a secret ("…"), that piece of the secret is replaced, too.
+        """
         for form, name in self._plain:
             if form in text:
                 text = text.replace(form, f"[secret {name}]")
@@ -105,6 +111,12 @@ class SecretForms:
             text = self._replace_quoted(text)
         if "://" in text:
             text = URL_PASSWORD.sub(r"\1[secret password]", text)
+        whole = text.removesuffix("…")
+        if whole != text:
+            for value, name in self._values:
+                for length in range(len(value) - 1, _PIECE - 1, -1):
+                    if whole.endswith(value[:length]):
+                        return f"{whole[:-length]}[secret {name}]…"
         return text
 
     def _replace_quoted(self, text: str) -> str:
@@ -303,8 +315,6 @@ _QUERY = re.compile(r"([?&](?:key|api_key|access_token|token)=)[^\s&\"'#]+", re.
 _BEARER = re.compile(r"(\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _IN_MEMORY = re.compile(r" ?\bssl:default\b| ?(?:\bssl:)?<[\w.]+ object at 0x[0-9a-fA-F]+>")
 _LONGEST = 2_000
-_PIECE = 4
-"""Minimum number of a secret's first characters that are recognised at the end of a cut text."""
 
 
 class Scrubber:
@@ -314,15 +324,11 @@ class Scrubber:
     """
 
     def __init__(self, values: Mapping[str, str]) -> None:
-        named = named_secrets(values)
-        # The longest first, so that a secret that contains another one is replaced as a whole.
-        self._values = sorted(named.items(), key=lambda item: -len(item[0]))
-        self._forms = SecretForms(named)
+        self._forms = SecretForms(named_secrets(values))
 
     def __call__(self, text: str) -> str:
         """Return `text` without secrets, cut to 2,000 characters."""
         text = self._forms.replace(text)
-        text = without_piece(text, self._values)
         text = _ANY_HEADER.sub(rf"\1\2{HEADER_TEXT}", without_headers(text))
         text = _QUERY.sub(r"\1[secret]", text)
         text = _BEARER.sub(r"\1[secret]", text)
@@ -334,18 +340,4 @@ def without_headers(text: str) -> str:
     """Return `text` with the values of authorization headers replaced."""
     for pattern in (_HEADER, HEADER_PAIR, _NAMED_VALUE, _VALUE_FIRST):
         text = pattern.sub(rf"\1\2{HEADER_TEXT}", text)
-    return text
-
-
-def without_piece(text: str, secrets: Sequence[tuple[str, str]]) -> str:
-    """Return `text`. If it was cut inside a secret ("…"), that piece of the secret is replaced.
-
-    `secrets` are (value, name).
-    """
-    whole = text.removesuffix("…")
-    if whole != text:
-        for value, name in secrets:
-            for length in range(len(value) - 1, _PIECE - 1, -1):
-                if whole.endswith(value[:length]):
-                    return f"{whole[:-length]}[secret {name}]…"
     return text

@@ -102,7 +102,7 @@ class InProcessLink:
             self._exited(number, None)
 
     def _start(self, number: int, spec: dict[str, Any]) -> None:
-        wire = SharedWire(self._write, number, lambda: False)
+        wire = SharedWire(self._write, number)
         case = case_of(wire, spec, self._loaded, shared=True)
         task = self._loop.create_task(case.run())
         self._running[number] = task, case, wire

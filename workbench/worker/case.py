@@ -30,8 +30,6 @@ _ABANDON_SECONDS = 1.0
 """Seconds that a turn has to end after it was cancelled because of a call without a recording."""
 _QUESTION = "adk_request_"
 """The beginning of the names of ADK's questions to the user, which have the form of calls."""
-_TOGETHER = 0.002
-"""Seconds that a step may wait for the next one."""
 Wire = Union[SocketWire, SharedWire]
 _T = TypeVar("_T")
 
@@ -321,11 +319,7 @@ class Case:
             return
 
     def _send_acted(self, number: int, acted: dict[str, Any]) -> None:
-        """Report a step.
-
-        If cases share the process, steps that follow each other quickly are sent together. A tool call is sent at once,
-        because it may take long.
-        """
+        """Report a step."""
         if self._gate is not None and self._gate.fork is not None:
             self._gate.fork.note(number, acted)
         message = {"event": "AgentActed", "turn": number, "acted": acted}
@@ -335,17 +329,7 @@ class Case:
         shows_own = not self._opened.conversation.makes_calls_of(acted.get("author") or "")
         if called and self._gate is not None and shows_own:
             self._gate.note_shown(tool for tool in called if not tool.startswith(_QUESTION))
-        if called or not self._wire.is_crowded():
-            self._send(message)
-            return
-        if not self._queued:
-            asyncio.get_running_loop().call_later(_TOGETHER, self._send_queued)
-        self._queue(message)
-
-    def _send_queued(self) -> None:
-        if self._queued:
-            with contextlib.suppress(WorkbenchGoneError):  # The next message fails the same way.
-                self._write(b"")
+        self._send(message)
 
     def _queue(self, message: dict[str, Any]) -> None:
         """Send the message together with the next one, because each send wakes the workbench."""

@@ -214,7 +214,7 @@ class SharedCases:
                 self._wires[command["id"]].put(command)
 
     def _start(self, number: int, command: dict[str, Any]) -> None:
-        wire = self._wires[number] = SharedWire(self._channel.write, number, lambda: len(self._running) > 1)
+        wire = self._wires[number] = SharedWire(self._channel.write, number)
         case = case_of(wire, command["case"], self._loaded, shared=True)
         task = asyncio.get_running_loop().create_task(self._run(number, case))
         self._running[number], self._cases[number] = task, case

@@ -163,10 +163,6 @@ class SocketWire(Channel):
         """Return the frame of a message of this case, as the function `encode` does."""
         return encode(message)
 
-    def is_crowded(self) -> bool:
-        """Return whether other cases use the same socket."""
-        return False
-
     def refill(self) -> bool:
         """Read available data into `pending` without waiting. Return False if no more data can arrive."""
         return self.fill(wait=False)
@@ -188,9 +184,8 @@ class SharedWire:
     The interface is that of a `SocketWire`. `write` sends encoded frames.
     """
 
-    def __init__(self, write: Callable[[bytes], None], number: int, is_crowded: Callable[[], bool]) -> None:
+    def __init__(self, write: Callable[[bytes], None], number: int) -> None:
         self.write = write
-        self.is_crowded = is_crowded
         self._number = number
         self.pending: collections.deque[dict[str, Any]] = collections.deque()
         self._has_data = asyncio.Event()

@@ -324,14 +324,12 @@ def _note_outside(full: str, *, writes: bool) -> None:
     """Record a file outside the project: as written, or as unseen if it is neither the system's nor a library's."""
     if writes:
         _outside.add(full)
-    elif OUTSIDE not in _unseen and full not in _outside and not _is_of_system(full):
+    elif OUTSIDE not in _unseen and full not in _outside and not full.startswith(tuple(_prefixes)):
+        if full.startswith(_SYSTEM) and not full.startswith(_MEMORY):
+            return
         known = any(part in full for part in _CREDENTIALS) or not is_project_file(full)
         if not known and os.path.exists(full):
             _unseen.add(OUTSIDE)
-
-
-def _is_of_system(full: str) -> bool:
-    return full.startswith(tuple(_prefixes)) or (full.startswith(_SYSTEM) and not full.startswith(_MEMORY))
 
 
 def _note_host(event: str, args: tuple[Any, ...]) -> None:
