@@ -19,7 +19,7 @@ from workbench.files.faults import Breach, Location
 from workbench.files.genai_types import STRICT, Content, object_type
 from workbench.files.schema import OPEN, IntermediateData, normal_invocation
 from workbench.files.spelling import get, is_camel, key_for
-from workbench.text.json_values import mapping, objects, value_at
+from workbench.text.json_values import mapping, objects, value_at, without_nulls
 
 OWN_KEY = "agent_workbench"
 USER = "eval-cli-user"
@@ -32,22 +32,11 @@ _RUBRIC_TYPES = ("FINAL_RESPONSE_QUALITY", "TOOL_USE_QUALITY")
 
 ResponseCandidate = object_type("ResponseCandidate", response=Content)
 AgentEvent = object_type(
-    "AgentEvent",
-    author=str,
-    content=Content,
-    event_time=str | float,
-    state_delta={"": Any},
-    active_tools=[Any],
+    "AgentEvent", author=str, content=Content, event_time=str | float, state_delta={"": Any}, active_tools=[Any]
 )
 ConversationTurn = object_type("ConversationTurn", turn_index=int, turn_id=str, events=[AgentEvent])
 AgentConfig = object_type(
-    "AgentConfig",
-    agent_id=str,
-    agent_type=str,
-    description=str,
-    instruction=str,
-    tools=[Any],
-    sub_agents=[str],
+    "AgentConfig", agent_id=str, agent_type=str, description=str, instruction=str, tools=[Any], sub_agents=[str]
 )
 AgentData = object_type("AgentData", agents={"": AgentConfig}, turns=[ConversationTurn])
 _MESSAGE = {"content": Content, "creation_timestamp": str | float, "author": str}
@@ -155,17 +144,10 @@ def as_evalset_case(case: dict[str, Any], eval_id: str) -> dict[str, Any]:
         found.setdefault("conversation", [{"user_content": {}}])
     for rubric in found.get("rubrics", ()):
         rubric["type"] = rubric.get("type") if rubric.get("type") in _RUBRIC_TYPES else _RUBRIC_TYPES[0]
-    found["dataset_case"] = _without_nulls(
+    found["dataset_case"] = without_nulls(
         {key: value for key, value in case.items() if key not in ("responses", OWN_KEY)}
     )
     return found
-
-
-def _without_nulls(value: Any) -> Any:
-    """Return JSON data without keys whose value is null, as Google's types write it."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def normal_dataset_turn(turn: dict[str, Any]) -> dict[str, Any]:

@@ -47,10 +47,7 @@ OWN: Final[Mapping[Point, Mapping[str, str]]] = {
         "gemini": "workbench.judges.kinds:GEMINI",
         "litellm": "workbench.judges.kinds:LITELLM",
     },
-    "agents": {
-        "adk": "workbench.worker.adk_driver:DRIVER",
-        "python": "workbench.worker.python_runner:DRIVER",
-    },
+    "agents": {"adk": "workbench.worker.adk_driver:DRIVER", "python": "workbench.worker.python_runner:DRIVER"},
     "exporters": {
         "html": "workbench.exporting.html:EXPORTER",
         "md": "workbench.exporting.tables:MARKDOWN",

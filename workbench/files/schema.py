@@ -293,9 +293,7 @@ class AudioSimulator(TextSimulator):
 
     audio_model: str = Field("", description="The model that speaks.", json_schema_extra={"none": "none"})
     audio_model_configuration: GenerateContentConfig = Field(
-        default_factory=dict,
-        description="google-genai settings for its calls.",
-        json_schema_extra={"none": "none"},
+        default_factory=dict, description="google-genai settings for its calls.", json_schema_extra={"none": "none"}
     )
     include_text_with_audio: bool = Field(False, description="Send the text together with the audio.")
 

@@ -300,11 +300,7 @@ class Store:
             self._owners[planned.case.name] = _owner(planned.case)
             apart = planned.is_apart or self._inputs.injects_faults
             self.records[planned.case] = CaseRecord(
-                planned,
-                run_id=event.run_id,
-                until_sure=event.until_sure,
-                apart=apart,
-                rescored=bool(event.scored_from),
+                planned, run_id=event.run_id, until_sure=event.until_sure, apart=apart, rescored=bool(event.scored_from)
             )
         self._count()
 

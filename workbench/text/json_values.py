@@ -79,3 +79,10 @@ def value_at(value: Any, location: Iterable[str | int]) -> Any:
         else:
             value = value[step] if isinstance(value, list) and step < len(value) else None
     return value
+
+
+def without_nulls(value: Any) -> Any:
+    """Return JSON data without keys whose value is null. Google's types write null for each unset field."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value

@@ -23,7 +23,7 @@ from workbench.judges.base import JudgeEnvironment, NotAvailableError, read_judg
 from workbench.judges.clients import vertex_access
 from workbench.judges.kinds import identify_judge, is_own, kind_of, retires, successor_hint, suggested_name
 from workbench.run.plan.plan import unused_expectations
-from workbench.run.plan.preflight_cases import Obstacle, Rubrics, lacks_rubrics, models_by_user, obstacle
+from workbench.run.plan.preflight_cases import Obstacle, lacks_rubrics, models_by_user
 from workbench.text.counting import counted
 from workbench.text.json_values import string
 
@@ -395,25 +395,10 @@ def history_problem(document: EvalsetDocument, cases: Sequence[int], adk: str | 
     return Problem("history", document.fault(cases[0], breach))
 
 
-class SimulatedCases:
-    """The cases of a file whose scenarios cannot be simulated, grouped by cause."""
-
-    def __init__(self, config: CriteriaConfig, environment: JudgeEnvironment) -> None:
-        self._config = config
-        self._environment = environment
-        self._cases: dict[Obstacle, list[int]] = {}
-
-    def note(self, index: int, scenario: Mapping[str, Any], rubrics: Rubrics) -> None:
-        """Add the case at `index` if its scenario cannot be simulated. With a broken config, nothing is added."""
-        if not self._config.broken:
-            found = obstacle(self._config, scenario, rubrics, self._environment)
-            if found is not None:
-                self._cases.setdefault(found, []).append(index)
-
-    def problems(self, document: EvalsetDocument) -> Iterator[Problem]:
-        """Yield one problem for each cause, at the first case that has it."""
-        for found, cases in self._cases.items():
-            more = f", nor can {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
-            message = f"this scenario cannot be simulated{more}: {found.cause}"
-            breach = Breach(("conversation_scenario",), message, found.hint, "warning")
-            yield Problem("simulator", document.fault(cases[0], breach))
+def simulator_problems(document: EvalsetDocument, found: Mapping[Obstacle, Sequence[int]]) -> Iterator[Problem]:
+    """Yield a problem for each cause why scenarios cannot be simulated, at the first of its cases (`found`)."""
+    for cause, cases in found.items():
+        more = f", nor can {counted(len(cases) - 1, 'other case')} here" if len(cases) > 1 else ""
+        message = f"this scenario cannot be simulated{more}: {cause.cause}"
+        breach = Breach(("conversation_scenario",), message, cause.hint, "warning")
+        yield Problem("simulator", document.fault(cases[0], breach))

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from workbench.criteria.registry import check_criteria
 from workbench.editing.check.agent_rules import agent_problems, source_problems, unusable_definitions
 from workbench.editing.check.criteria_rules import (
     CaseCounts,
-    SimulatedCases,
     case_problems,
     count_case,
     criteria_problems,
@@ -21,6 +21,7 @@ from workbench.editing.check.criteria_rules import (
     history_problem,
     judge_problems,
     retiring_models,
+    simulator_problems,
     splits_a_path,
     use_problems,
 )
@@ -34,6 +35,7 @@ from workbench.files.json_text.scanner import LARGEST_TREE, is_scannable, scan
 from workbench.files.json_text.text_file import TextFile
 from workbench.files.metrics_config import metric_place, own_entry
 from workbench.judges.base import JudgeEnvironment
+from workbench.run.plan.preflight_cases import Obstacle, obstacle
 from workbench.text.counting import counted
 
 _NO_TOOLS = DeclaredTools({}, complete=False)
@@ -95,26 +97,28 @@ class ProjectCheck:
         return in_order(found)
 
     def _evalset(self, entry: EvalsetEntry, root: Path) -> Iterator[Problem]:
-        document = entry.document
+        document, config = entry.document, entry.criteria.config
         yield from (Problem("file", fault) for fault in document.check())
         yield from _owner(entry)
         yield from self._frame(entry)
         seeded: list[int] = []
         judges = JudgeEnvironment("", {}) if entry.agent is None else self._judges(entry.agent.folder)
-        counts, simulated = CaseCounts(), SimulatedCases(entry.criteria.config, judges)
+        counts = CaseCounts()
+        not_simulated: dict[Obstacle, list[int]] = defaultdict(list)
         for summary in document.cases:
             try:
                 case = document.case(summary.index)
             except BrokenCaseError:
                 continue  # Its faults are reported already.
             counts = counts.plus(count_case(case))
-            if case.scenario is not None and entry.agent is not None:
-                simulated.note(summary.index, case.scenario, case.rubrics)
+            is_simulated = case.scenario is not None and entry.agent is not None and not config.broken
+            if is_simulated and (found := obstacle(config, case.scenario or {}, case.rubrics, judges)):
+                not_simulated[found].append(summary.index)
             if (case.session_input or {}).get("events") and document.format != "dataset":
                 seeded.append(summary.index)
-            for rule, breach in case_problems(case, entry.criteria.config, self._tools_of(entry.agent)):
+            for rule, breach in case_problems(case, config, self._tools_of(entry.agent)):
                 yield Problem(rule, document.fault(summary.index, breach))
-        yield from simulated.problems(document)
+        yield from simulator_problems(document, not_simulated)
         if seeded:
             agent = entry.agent
             adk = None if agent is None else adk_version(choose_interpreter(agent.folder, root, None).path)

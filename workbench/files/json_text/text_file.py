@@ -1,6 +1,7 @@
 """The bytes of a JSON or YAML file: their encoding, their text, the line of each byte, and their data."""
 
 import contextlib
+import itertools
 import math
 import re
 from codecs import BOM_UTF8
@@ -144,7 +145,7 @@ def yaml_data(text: str) -> Any:
         _check_depth(text)
         value = yaml.load(text, _loader())
         # Without aliases, there are never more values than characters.
-        return _Copy(len(text) + 1).copied(value)
+        return _copied(value, itertools.repeat(None, len(text) + 1))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
@@ -228,28 +229,23 @@ def _loader() -> Any:
     return Loader
 
 
-class _Copy:
-    def __init__(self, most: int) -> None:
-        self._left = most
+def _copied(value: Any, allowed: Iterator[None]) -> Any:
+    """Return a deep copy of JSON data, without shared objects.
 
-    def copied(self, value: Any) -> Any:
-        """Return a deep copy of JSON data, without shared objects.
-
-        Raises:
-            ValueError: `value` is not JSON data, or has too many values.
-        """
-        self._left -= 1
-        if self._left < 0:
-            raise ValueError("aliases repeat too many values")
-        if isinstance(value, dict):
-            return {str(key): self.copied(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.copied(item) for item in value]
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError(f"JSON has no number {value}")
-        if value is None or isinstance(value, str | bool | int | float):
-            return value
-        raise ValueError(f"a value of type {type(value).__name__} is not JSON data")
+    Raises:
+        ValueError: `value` is not JSON data, or has more values than `allowed` has items.
+    """
+    if next(allowed, 0) == 0:
+        raise ValueError("aliases repeat too many values")
+    if isinstance(value, dict):
+        return {str(key): _copied(item, allowed) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_copied(item, allowed) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"JSON has no number {value}")
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise ValueError(f"a value of type {type(value).__name__} is not JSON data")
 
 
 _ESCAPES = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u([dD][89a-fA-F]..)|.)", re.DOTALL)

@@ -40,7 +40,7 @@ from workbench.files.invocation import content_text
 from workbench.files.walk import up_to
 from workbench.store.history.summary import ListedRun, RunBundles, Summary, listed_run, summarize_events
 from workbench.store.inputs import Bundle, RunInputs, digest
-from workbench.text.json_values import mapping, number, objects, parts_of, string
+from workbench.text.json_values import mapping, number, objects, parts_of, string, without_nulls
 
 ENDING = ".evalset_result.json"
 HISTORY = Path(".adk", "eval_history")
@@ -287,7 +287,7 @@ def agents_cli_summary(path: Path) -> Summary:
 def _read_graded(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_regular(path))
-        _given(data)  # What is nested too deeply for this is refused here.
+        without_nulls(data)  # What is nested too deeply for this is refused here.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a result file of agents-cli: {error}") from None
     if not isinstance(data, dict) or not isinstance(data.get("eval_case_results"), list):
@@ -312,14 +312,14 @@ def _graded(data: dict[str, Any]) -> Iterator[tuple[CaseRef, tuple[dict[str, Any
 def _graded_case(ref: CaseRef, case: dict[str, Any], metrics: dict[str, Any]) -> Iterator[Event]:
     message = _message(case)
     answer = next((mapping(one.get("response")) for one in objects(case.get("responses"))), {})
-    turn: dict[str, Any] = {"user_content": _given(message)}
+    turn: dict[str, Any] = {"user_content": without_nulls(message)}
     expected = mapping(mapping(case.get("reference")).get("response"))
-    reference = ({**turn, "final_response": _given(expected)},) if expected else (turn,)
+    reference = ({**turn, "final_response": without_nulls(expected)},) if expected else (turn,)
     results = [_metric(name, mapping(item)) for name, item in metrics.items()]
     yield CaseStarted(ref, 0.0, reference, {result.name: None for result in results})
     yield TurnStarted(ref, 0, turn["user_content"])
-    steps = [{"author": one.get("author"), "content": _given(one.get("content"))} for one in _steps(case)]
-    actual = {**turn, "final_response": _given(answer), "intermediate_data": {"invocation_events": steps}}
+    steps = [{"author": one.get("author"), "content": without_nulls(one.get("content"))} for one in _steps(case)]
+    actual = {**turn, "final_response": without_nulls(answer), "intermediate_data": {"invocation_events": steps}}
     yield TurnFinished(ref, 0, actual)
     for result in results:
         yield MetricScored(ref, result)
@@ -356,19 +356,12 @@ def _steps(case: dict[str, Any]) -> list[dict[str, Any]]:
     events = list(_events(case))
     last = max((place for place, one in enumerate(events, 1) if one.get("author") == "user"), default=0)
     done = [one for one in events[last:] if parts_of(one.get("content"))]
-    return done[:-1] if done and content_text(_given(done[-1]["content"])) else done
+    return done[:-1] if done and content_text(without_nulls(done[-1]["content"])) else done
 
 
 def _events(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for turn in objects(mapping(case.get("agent_data")).get("turns")):
         yield from objects(turn.get("events"))
-
-
-def _given(value: Any) -> Any:
-    """Return JSON data without nulls, because Google's types write null for each unset field."""
-    if isinstance(value, dict):
-        return {key: _given(item) for key, item in value.items() if item is not None}
-    return [_given(item) for item in value] if isinstance(value, list) else value
 
 
 def _utc(text: Any) -> str:

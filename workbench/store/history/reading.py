@@ -37,9 +37,7 @@ from workbench.store.database.runs import (
     inputs_of,
     replace_projection,
 )
-from workbench.store.database.runs import (
-    find_run as run_by_id,
-)
+from workbench.store.database.runs import find_run as run_by_id
 from workbench.store.history.execution_rows import RunRows, add_executions, facts_text, read_facts
 from workbench.store.history.other_programs import (
     ENDING,
