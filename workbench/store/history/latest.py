@@ -18,16 +18,17 @@ from workbench.store.database.runs import (
     ExecutionRow,
     RunRow,
     all_runs,
+    executions_of,
     executions_of_case,
     facts_of,
     run_starts,
     runs_with_cases,
 )
 from workbench.store.execution import Execution
-from workbench.store.history.execution_rows import add_executions, resumed_of
-from workbench.store.history.reading import load_summary
+from workbench.store.history.execution_rows import add_executions, read_facts, resumed_of
+from workbench.store.history.reading import StoredTexts, load_summary
 from workbench.store.history.run_names import ages
-from workbench.store.history.summary import Summary
+from workbench.store.history.summary import RunBundles, Summary
 
 _MAX_RUNS = 100
 """Number of newest runs searched for verdicts. Older verdicts are found in the history only."""
@@ -256,8 +257,7 @@ class OtherRuns:
         """The database's version at the last call of `look`."""
         self._known: dict[int, int] = {}
         """Number of events of each run when it was last read. A run is read again when it has more."""
-        self._followed: dict[int, set[CaseName]] = {}
-        """The runs that are being written, each with the cases whose verdicts were returned."""
+        self._followed: dict[int, _Followed] = {}
         self._has_begun = False
 
     @property
@@ -277,7 +277,7 @@ class OtherRuns:
         self._version, self._has_begun = version, True
         for run in runs:
             if not self._is_own(run.run_id) and run.seconds is None and run.is_being_written:
-                self._followed[run.id] = set()
+                self._followed[run.id] = _Followed(self._state, run)
             else:
                 self._known[run.id] = run.events
 
@@ -301,34 +301,13 @@ class OtherRuns:
             if self._is_own(run.run_id):
                 continue
             if number not in self._followed and run.events != self._known.get(number, 0):
-                self._followed[number] = set()
-            if number in self._followed and (news := self._read(run, self._followed[number])) is not None:
+                self._followed[number] = _Followed(self._state, run)
+            if number in self._followed and (news := self._followed[number].look(run)) is not None:
                 found.append(news)
-                self._known[number] = run.events
                 if news.state != "running":
                     del self._followed[number]
+                    self._known[number] = run.events
         return found
-
-    def _read(self, run: RunRow, told: set[CaseName]) -> OtherRun | None:
-        """Return a run with its verdicts, while it is written without those of the cases `told`.
-
-        Return None if nothing has changed, or if the run cannot be read now.
-        """
-        goes_on = run.is_being_written
-        if goes_on and run.events in (0, self._known.get(run.id)):
-            return None
-        try:
-            summary, _ = load_summary(self._state, run.run_id)
-        except (OSError, ValueError):
-            return None
-        every = summary.executions.values()
-        # A case is returned once, when all of its repeats have ended.
-        left_out = told | {one.ref.name for one in every if not one.finished} if goes_on else set()
-        found = tuple(one for one in every if one.decides_case and one.ref.name not in left_out)
-        told.update(one.ref.name for one in found)
-        state: Literal["running", "ended", "stopped"] = "stopped" if summary.seconds is None else "ended"
-        latest = LatestRun(summary, run_path(self._state, run.run_id), found)
-        return OtherRun(latest, "running" if goes_on else state, len(every), len(every) - summary.unreached)
 
     def _runs(self) -> list[RunRow] | None:
         """Return all runs, or None if they cannot be read."""
@@ -336,3 +315,52 @@ class OtherRuns:
             return database(self._state).read(all_runs) or []
         except OSError:
             return None
+
+
+class _Followed:
+    """A run that is read while another program writes it."""
+
+    def __init__(self, state: Path, run: RunRow) -> None:
+        self._state, self._seen = state, -1
+        self._summary = Summary(run.run_id, bundles=RunBundles(StoredTexts(database(state), run.id)))
+        self._path = run_path(state, run.run_id)
+        self._told: set[CaseName] = set()
+        """The cases whose verdicts were returned."""
+
+    def look(self, run: RunRow) -> OtherRun | None:
+        """Return the run with its verdicts, while it is written only those since the last call.
+
+        Return None if nothing has changed, or if the run cannot be read now.
+        """
+        goes_on = run.is_being_written
+        if goes_on and run.events in (0, self._seen):
+            return None
+        try:
+            if goes_on:
+                self._update(run)
+            else:
+                self._summary, _ = load_summary(self._state, run.run_id)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+        summary, every = self._summary, self._summary.executions.values()
+        # A case is returned once, when all of its repeats have ended.
+        left_out = self._told | {one.ref.name for one in every if not one.finished} if goes_on else set()
+        found = tuple(one for one in every if one.decides_case and one.ref.name not in left_out)
+        self._told.update(one.ref.name for one in found)
+        ended: Literal["ended", "stopped"] = "stopped" if summary.seconds is None else "ended"
+        latest = LatestRun(summary, self._path, found)
+        return OtherRun(latest, "running" if goes_on else ended, len(every), len(every) - summary.unreached)
+
+    def _update(self, run: RunRow) -> None:
+        """Read the rows that have changed since the last call. The summary of a long run takes too long."""
+        if run.executions < len(self._summary.executions):  # Repeats were dropped, and so were their rows.
+            self._summary.executions, self._seen = {}, -1
+
+        def ask(connection: Connection) -> tuple[str | None, list[ExecutionRow]]:
+            return facts_of(connection, run.id), list(executions_of(connection, run.id, self._seen))
+
+        facts, rows = database(self._state).read(ask) or (None, [])
+        self._seen = run.events
+        self._summary.started, self._summary.scored_from = run.started, run.scored_from
+        read_facts(self._summary, facts or "{}")
+        add_executions(self._summary, (row for row in rows if row.is_whole), self._path)
