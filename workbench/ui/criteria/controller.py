@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workbench.editing.criteria_change import ConfigDraft
     from workbench.editing.what_if import WhatIf
     from workbench.ui.criteria.changes import FormChanges
-    from workbench.ui.criteria.leaving import EditorMode
+    from workbench.ui.criteria.mode import EditorMode
     from workbench.ui.screen.view import View
 
 _ONCE = "Criteria apply to the next run only. ctrl+o saves them to the file."
@@ -50,14 +50,14 @@ class Criteria(Controller):
         if entry is None or draft is None:
             return
         from workbench.ui.criteria.changes import FormChanges
-        from workbench.ui.criteria.leaving import EditorMode
+        from workbench.ui.criteria.mode import EditorMode
 
         edit = FormChanges(draft, what_if=self._last_results(self.with_same_config(entry)))
         title = f"criteria › {one_line(draft.file.name, limit=60)}"
         await self._ask([edit], EditorMode(title, lambda now: self._why(entry, now), self._files.folder.read_again))
 
     async def _edit_next_run(self, targets: Targets) -> None:
-        from workbench.ui.criteria.leaving import EditorMode
+        from workbench.ui.criteria.mode import EditorMode
 
         names = self.view.rows.names()
         edits = await self._edits(targets)

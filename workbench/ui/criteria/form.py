@@ -5,7 +5,6 @@ Users can try out thresholds, because changes stay in the editor until they are 
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
@@ -16,28 +15,36 @@ from textual.content import Content as Text
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from workbench.editing.criteria_change import ConfigDraft, Content, ValueRefusedError, read_typed, with_value
+from workbench.editing.criteria_change import (
+    ConfigDraft,
+    ConfigRejectedError,
+    Content,
+    ValueRefusedError,
+    new_faults,
+    read_typed,
+    with_value,
+)
 from workbench.editing.criteria_form import FormRow, file_row, metric_rows, rows_of
 from workbench.editing.saving import Saver
 from workbench.editing.what_if import is_free
 from workbench.files.faults import Fault, Location
-from workbench.files.run_options import PlaceChoice
+from workbench.files.json_text.json_edit import EditError
 from workbench.text.safe_text import one_line
-from workbench.ui.actions import footer, key_label
+from workbench.ui.actions import footer
 from workbench.ui.criteria.changes import NOT_EDITABLE, Addition, FormChanges, items_for, needed_options
 from workbench.ui.criteria.form_list import FORMS, FormList, judge_items, take, typed_value
-from workbench.ui.criteria.leaving import EditorMode, Ending, LeavingScreen
+from workbench.ui.criteria.mode import EditorMode, Ending, NextRunLine, save_config
 from workbench.ui.criteria.preview import PreviewPanel, concerns_row
 from workbench.ui.dialogs.items import searching
-from workbench.ui.dialogs.pick import PickScreen, show_keys
+from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.editing.conflicts import save_error_message
 from workbench.ui.editing.drafts import UnreadableError, json_text
+from workbench.ui.editing.field import FieldScreen
 from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.footer import bindings, bindings_of
 
 STEP = 0.05
 """Step of the keys that raise and lower a threshold or fraction. Whole numbers change by 1."""
-
-_NO_RECORDINGS = "recordings belong to the options of the next run: press esc, then o"
 
 
 IN_NUMBERS = frozenset("0123456789.,")
@@ -45,8 +52,11 @@ IN_NUMBERS = frozenset("0123456789.,")
 _LONGEST = 12
 
 
-class CriteriaScreen(LeavingScreen):
-    """The editor of configs."""
+class CriteriaScreen(FieldScreen[Ending | None]):
+    """The editor of configs. `mode` says whether changes apply to the next run or to the files."""
+
+    where = "criteria"
+    verb = ("accepts", "accepted")
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("criteria"), *bindings("open", "close", "keys")]
 
@@ -54,7 +64,11 @@ class CriteriaScreen(LeavingScreen):
         self, edits: Sequence[FormChanges], mode: EditorMode, saver: Saver, keys: Mapping[str, tuple[str, ...]]
     ) -> None:
         self.list = FormList()
-        super().__init__(self.list, edits, mode, saver, keys)
+        super().__init__(self.list, keys, footer("criteria"))
+        self.edits, self.mode, self._saver = edits, mode, saver
+        self._busy = False
+        self._warned = False
+        """Whether the user was just warned that changes would be lost."""
         warn = partial(self.say, warning=True)
         self._previews = PreviewPanel(edits, self.list, warn, lambda work: start_work(self, work, "look"))
         self._typed_row: FormRow | None = None
@@ -62,7 +76,7 @@ class CriteriaScreen(LeavingScreen):
         self._needs_value = False
         """Whether the field edits the required option of a criterion that was just added."""
         self._reason = Static(mode.why(edits[0].draft), classes="why", markup=False)
-        self._recordings = Static("", classes="recordings", markup=False)
+        self._next_run = NextRunLine(mode, keys)
 
     def compose(self) -> ComposeResult:
         """Lay out the rows, their explanation, the field and the keys."""
@@ -71,8 +85,7 @@ class CriteriaScreen(LeavingScreen):
             ways = "r runs · o applies" if self.mode.is_for_next_run else "ctrl+o saves"
             dialog.border_subtitle = Text(f"{ways} · esc discards")
             yield self._reason
-            if self.mode.recordings is not None:
-                yield self._recordings
+            yield self._next_run
             yield self.list
             yield self._previews.about
             yield self.field
@@ -87,7 +100,6 @@ class CriteriaScreen(LeavingScreen):
         if self.mode.is_for_next_run:
             self.list.fold_all(_rows(self.edits))
         self.show_changes()
-        self._show_recordings()
         self.list.focus()
 
     @property
@@ -115,20 +127,24 @@ class CriteriaScreen(LeavingScreen):
         """Fold the group around the cursor. If nothing can be folded and nothing has changed, close the editor."""
         self._end_typing()
         # The key that folds rows must not discard changes.
-        if not self.list.fold() and not self.pending:
+        if not self.list.fold() and not self._pending:
             self.action_back()
 
+    @property
+    def _pending(self) -> bool:
+        """Whether a config has unsaved changes."""
+        return any(edit.pending for edit in self.edits)
+
     def action_back(self) -> None:
-        """Drop the number being typed. If there is none, close the editor, or first warn about unsaved changes."""
+        """Drop the number being typed. If there is none, discard all changes and close. Warn first about a file."""
         if self.list.typed:
             self._type_number("")
             self._previews.update_all()
-        else:
-            self.back()
-
-    def action_keys(self) -> None:
-        """Show the keys of the editor."""
-        show_keys(self, "criteria", self.keys_of, "keys of the editor")
+        elif self._pending and not self.mode.is_for_next_run and not self._warned and not self._busy:
+            self._warned = True
+            self.say("not saved: ctrl+o saves, esc again discards the changes", warning=True)
+        elif not self._busy:
+            self.dismiss(None)
 
     def action_options(self) -> None:
         """In the options of the next run, apply the changes and close the editor."""
@@ -143,31 +159,65 @@ class CriteriaScreen(LeavingScreen):
         self._apply("try", "W works in the options of the next run: press esc, then o")
 
     def _apply(self, ending: Ending, otherwise: str) -> None:
-        """Apply the changes and close the editor. If the editor changes a file, only show the message `otherwise`."""
-        if not self.mode.is_for_next_run:
+        """Apply the changes to the next run and close the editor. If they would stop a run, show why and stay open.
+
+        If the editor changes a file, only show the message `otherwise`.
+        """
+        if self.mode.apply is None:
             self.say(otherwise)
         elif self._end_typing():
-            self.leave(ending)
+            for edit in self.edits:
+                try:
+                    faults = new_faults(edit.draft, edit.result)
+                except EditError as error:
+                    self.say(save_error_message(error), warning=True)
+                    return
+                if faults:
+                    self._reject(edit, faults[0], "not applied")
+                    return
+            self.mode.apply(self.edits)
+            self.dismiss(ending)
 
     def action_save(self) -> None:
-        """Save the changes to their files."""
-        if self._end_typing():
-            self.save()
+        """Write the changed configs to their files. If the editor is for a file, also create a missing file."""
+        if not self._end_typing() or self._busy:
+            return
+        in_file = not self.mode.is_for_next_run
+        wanted = [edit for edit in self.edits if edit.pending or (in_file and edit.draft.before is None)]
+        obstacle = next((edit.obstacle for edit in wanted if edit.obstacle), "")
+        if obstacle or not wanted:
+            self.say(obstacle or "no changes", warning=bool(obstacle))
+            return
+        self._busy = True
+        start_work(self, partial(self._save, wanted), "save")
 
-    def reject(self, edit: FormChanges, fault: Fault, what: str) -> None:
+    async def _save(self, wanted: Sequence[FormChanges]) -> None:
+        messages = []
+        try:
+            for edit in wanted:
+                message = await save_config(self._saver, edit, self.app.push_screen_wait)
+                if message is None:
+                    self.say("not saved: your changes are still here", warning=True)
+                    return
+                messages.append(message)
+            await self.mode.saved()
+            self._reason.update(Text(self.mode.why(self.draft)))
+            self.show_changes()
+            self.say("; ".join(messages))
+        except ConfigRejectedError as error:
+            self._reject(edit, error.faults[0], "not saved")
+        except (EditError, OSError) as error:
+            self.say(save_error_message(error), warning=True)
+        finally:
+            self._busy = False
+
+    def _reject(self, edit: FormChanges, fault: Fault, what: str) -> None:
         """Show a fault that makes a config unusable, and put the cursor on its row."""
         file = self.edits.index(edit)
         row = next((row for row in self.list.all_rows if row.file == file and concerns_row(row, fault)), None)
         if row is not None:
             self.list.go_to(row)
         self.say(one_line(f"{what}: {fault.message}. {fault.hint}".rstrip(". ")), warning=True)
-
-    async def after_save(self, words: str) -> None:
-        """Show the saved files, with a message."""
-        await self.mode.saved()
-        self._reason.update(Text(self.mode.why(self.draft)))
-        self.show_changes()
-        self.say(words)
 
     def action_enter(self) -> None:
         """Edit the value under the cursor in the field, or use its next choice.
@@ -284,7 +334,7 @@ class CriteriaScreen(LeavingScreen):
         self.show_changes(at=at.location if at is not None else place)
         return True
 
-    def on_value_field_saved(self) -> None:
+    def on_edit_field_saved(self) -> None:
         """Set the row to the value typed into the field, or show why the text is not accepted."""
         row = self.list.row_or_none
         if row is None:
@@ -356,55 +406,15 @@ class CriteriaScreen(LeavingScreen):
 
     def action_freeze(self) -> None:
         """Switch to the next mode of recordings."""
-        options = self.mode.recordings
-        if options is None:
-            self.say(_NO_RECORDINGS)
-            return
-        self.mode.recordings = options = replace(options, mode=options.next_mode)
-        self._show_recordings()
-        self.say(options.help)
+        self.say(self._next_run.switch_mode())
 
     def action_on_miss(self) -> None:
         """Switch what a call without a recording does: end in an error, or run live."""
-        options = self.mode.recordings
-        if options is None:
-            self.say(_NO_RECORDINGS)
-            return
-        if not options.on_miss_words:
-            self.say("only calls of frozen tools can lack a recording: K switches the recordings")
-            return
-        self.mode.recordings = replace(options, live_on_miss=not options.live_on_miss)
-        self._show_recordings()
+        self.say(self._next_run.switch_on_miss())
 
     def action_place(self) -> None:
         """Let the user pick or type the place of the next run."""
-        options = self.mode.place
-        if options is None:
-            self.say("the place is set in the options of the next run: press esc, then o")
-            return
-
-        def choose(place: PlaceChoice | None) -> None:
-            if place is not None:
-                self.mode.place = replace(options, chosen=place)
-                self._show_recordings()
-
-        what = "a place, written as for --on"
-        screen = PickScreen("place of the next run", options.search(), placeholder=what, current=options.chosen)
-        self.app.push_screen(screen, choose)
-
-    def _show_recordings(self) -> None:
-        if self.mode.recordings is not None:
-            options = self.mode.recordings
-            shown = [("freeze", "recordings", options.label)]
-            if options.on_miss_words:
-                shown.append(("on_miss", "on a miss", options.on_miss_words))
-            if self.mode.place is not None:
-                shown.append(("place", "place", self.mode.place.label))
-            parts: list[str | tuple[str, str]] = []
-            for action, name, words in shown:
-                key = key_label(self.keys_of[action][0]) if self.keys_of[action] else ""
-                parts += ["  " if parts else "", (f"{key} ", "$accent"), (f"{name} ", "$label"), words]
-            self._recordings.update(Text.assemble(*parts))
+        self.say(self._next_run.choose_place())
 
     def show_changes(self, *, at: Location | None = None) -> None:
         """Show the edited content, and move the cursor to the location `at`, if it is given."""

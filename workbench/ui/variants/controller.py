@@ -36,21 +36,16 @@ class Variants(Controller):
 
     def try_variants(self) -> None:
         """Ask which variants to try, and try them."""
-        targets = self.view.targets("try_variants")
-        if self._can_start(targets):
-            self.view.work(partial(self._ask, targets, None), "variants")
+        self.try_cases(self.view.targets("try_variants"), ask=True)
 
-    def try_cases(self, targets: Targets) -> None:
-        """Try the working tree against HEAD on these cases."""
-        if self._can_start(targets):
-            self.view.work(partial(self._try, targets, None), "variants")
-
-    def _can_start(self, targets: Targets) -> bool:
+    def try_cases(self, targets: Targets, *, ask: bool = False) -> None:
+        """Try the working tree against HEAD on these cases. With `ask`, ask which variants to try."""
         if self.workspace() is None:
-            return False
-        if not targets:
+            return
+        if targets:
+            self.view.work(partial(self._ask if ask else self._try, targets, None), "variants")
+        else:
             self.view.say("no cases here")
-        return bool(targets)
 
     async def _ask(self, targets: Targets, before: "Choice | None") -> None:
         from workbench.ui.variants.dialog import TryDialog

@@ -27,7 +27,6 @@ from workbench.project.variants.lines import (
     table_rows,
 )
 from workbench.project.variants.report import CaseChange, VariantResult, case_names, conclusion, title_words
-from workbench.results.cells import cell_len, cut
 from workbench.results.document import Document
 from workbench.results.lines import View
 from workbench.store.execution import CaseRecord, Execution
@@ -213,14 +212,6 @@ class TryScreen(SplitScreen):
         trial = self.tried.trial
         title = f"Try  {title_words(*trial.layout.size)}" if trial is not None else "Try"
         self.show_bar(title, self.tried.progress())
-
-    def show_bar(self, left: str, right: str) -> None:
-        """Show title and progress on the first line, both as safe text."""
-        room = self.app.size.width - cell_len(right) - 5
-        left = cut(left, max(room, 20))
-        self._bar_parts = left, right
-        gap = max(self.app.size.width - cell_len(left) - cell_len(right) - 2, 1)
-        self._bar.update(Content(f" {left}{' ' * gap}{right}"))
 
     def _moved(self) -> None:
         self._show_cases()
