@@ -33,7 +33,7 @@ from workbench.files.faults import Location
 from workbench.text.safe_text import one_line, plain
 from workbench.ui.actions import Action, footer
 from workbench.ui.dialogs.items import Item, searching
-from workbench.ui.dialogs.pick import PickScreen, show_keys
+from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.editing.drafts import (
     LONGEST,
     Draft,
@@ -92,8 +92,9 @@ class EditorScreen(FieldScreen[None]):
     region to cover. `at` is the location of the first row under the cursor. With `editing`, its field is open at once.
     """
 
+    where = "editor"
     BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("next_turn", "previous_turn", "open", "close", "keys"),
+        *bindings("next_turn", "previous_turn", "open", "close"),
         *bindings_of("editor"),
     ]
 
@@ -162,10 +163,6 @@ class EditorScreen(FieldScreen[None]):
 
     action_close = action_back
 
-    def action_keys(self) -> None:
-        """Show the keys of the editor."""
-        show_keys(self, "editor", self.keys_of, "keys of the editor")
-
     def action_enter(self) -> None:
         """Edit the value under the cursor in the field. On a heading, go to the next row."""
         row = self.list.row_or_none
@@ -203,7 +200,7 @@ class EditorScreen(FieldScreen[None]):
         self._value.remove_class("-typing")
         self._frame.border_subtitle = _LEAVES
 
-    async def on_value_field_saved(self) -> None:
+    async def on_edit_field_saved(self) -> None:
         """Save the text in the field."""
         row = self.field.row
         if row is None or self._busy:

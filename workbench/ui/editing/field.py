@@ -40,26 +40,39 @@ def typed(text: str) -> str:
     return "\t".join(plain(piece, limit=len(piece) + 1) for piece in text.split("\t"))
 
 
-class ValueField(PlainTextArea):
-    """A text field for one value. Enter saves a value that has only one line, such as an ID.
-
-    The text stays until it is saved or discarded.
-    """
+class EditField(PlainTextArea):
+    """A text field that ctrl+o saves and esc leaves. The text stays until it is saved or discarded."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+o", "save", priority=True),
         Binding("escape", "leave", priority=True),
-        Binding("enter", "enter", priority=True),
     ]
 
     class Saved(Message):
-        """The user's request to save the value."""
+        """The user's request to save the text."""
 
     class Left(Message):
         """The user's request to leave the field without saving."""
 
     def __init__(self) -> None:
         super().__init__(show_line_numbers=False, tab_behavior="indent")
+
+    def action_save(self) -> None:
+        """Post `Saved`."""
+        self.post_message(self.Saved())
+
+    def action_leave(self) -> None:
+        """Post `Left`."""
+        self.post_message(self.Left())
+
+
+class ValueField(EditField):
+    """A text field for one value. Enter saves a value that has only one line, such as an ID."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "enter", priority=True)]
+
+    def __init__(self) -> None:
+        super().__init__()
         self.row: CaseRow | None = None
         self._first = ""
 
@@ -89,14 +102,6 @@ class ValueField(PlainTextArea):
         """Put the cursor on a line and column, both counted from 1, and show line numbers."""
         self.show_line_numbers = True
         self.move_cursor((line - 1, column - 1))
-
-    def action_save(self) -> None:
-        """Post `Saved`."""
-        self.post_message(self.Saved())
-
-    def action_leave(self) -> None:
-        """Post `Left`."""
-        self.post_message(self.Left())
 
     def action_enter(self) -> None:
         """Save the value if it can have only one line. Otherwise, insert a line break."""
@@ -183,7 +188,7 @@ class FieldScreen(RowsScreen[ScreenResultType]):
         self.field.display = self.field_line.display = shown
         self.key_line.display = not shown
 
-    def on_value_field_left(self) -> None:
+    def on_edit_field_left(self) -> None:
         """Leave the field. If typed text would be lost, warn the first time."""
         if self.field.changed and not self._dropping:
             self._dropping = True

@@ -1,13 +1,12 @@
 """The dialog that sets up a fork: the change, the number of tries, and their cost."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Static
 
 from workbench.events.events import ForkChange
@@ -16,7 +15,7 @@ from workbench.text.counting import counted
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.dialogs.screens import RowsScreen
-from workbench.ui.editing.field import PlainTextArea
+from workbench.ui.editing.field import EditField
 from workbench.ui.widgets.basics import Titled
 from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
@@ -77,36 +76,11 @@ class Offers(RowsOf[Offer]):
         return [*pieces, (f"  {text}", "accent" if changed else "muted")], [("changed", "accent")] if changed else []
 
 
-class ChangeField(PlainTextArea):
-    """The field for the text of a change."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+o", "take", priority=True),
-        Binding("escape", "leave", priority=True),
-    ]
-
-    class Left(Message):
-        """The user's request to leave the field. `kept` is False if the new text is discarded."""
-
-        def __init__(self, kept: bool) -> None:
-            super().__init__()
-            self.kept = kept
-
-    def action_take(self) -> None:
-        """Leave the field and keep the new text."""
-        self.post_message(self.Left(True))
-
-    def action_leave(self) -> None:
-        """Leave the field and discard the new text."""
-        self.post_message(self.Left(False))
-
-
 class ForkDialog(RowsScreen[Wanted | None]):
     """A dialog that asks which change to try. Its result is the change, or None if the user cancels.
 
-    The heading is `title` (raw text) and `name` (the case's safe name). If `name` is cut, it stays different from
-    `others`. `cost` returns safe text about the cost of a number of tries. `before` is the previous choice. Without it,
-    `frozen` says whether tools are frozen at first.
+    The heading is `title` (raw text) and `name` (the case's safe name). `cost` returns safe text about the cost of a
+    number of tries. `before` is the previous choice. Without it, `frozen` says whether tools are frozen at first.
     """
 
     where = "fork"
@@ -117,7 +91,6 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self,
         title: str,
         name: str,
-        others: Iterable[str],
         offers: Sequence[Offer],
         cost: Callable[[int], str],
         keys: Mapping[str, tuple[str, ...]],
@@ -127,13 +100,13 @@ class ForkDialog(RowsScreen[Wanted | None]):
     ) -> None:
         self._list = Offers(offers)
         super().__init__(self._list, keys)
-        self._title, self._name_in_title, self._others = one_line(title, limit=200), name, others
+        self._title, self._name_in_title = one_line(title, limit=200), name
         self._cost = cost
         self._tries, self._frozen = (3, frozen) if before is None else (before.tries, before.frozen)
         self._before = before
         if before is not None:
             self._list.texts[before.offer] = before.text
-        self._field = ChangeField(show_line_numbers=False, tab_behavior="indent")
+        self._field = EditField()
         self._field.read_only = True
         self._field.can_focus = False
         self._summary = Static("", classes="fork-tries", markup=False)
@@ -142,7 +115,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the choices, the text, the number of tries and the keys."""
-        with Titled(f"{self._title} › ", self._name_in_title, classes="dialog -fork", others=self._others) as dialog:
+        with Titled(f"{self._title} › ", self._name_in_title, classes="dialog -fork") as dialog:
             dialog.border_subtitle = _KEYS
             yield self._list
             yield self._field
@@ -173,18 +146,19 @@ class ForkDialog(RowsScreen[Wanted | None]):
 
     action_enter = action_edit
 
-    def on_change_field_left(self, event: ChangeField.Left) -> None:
-        """Keep or discard the text, and go back to the choices. If a kept text is not valid, show why and stay."""
-        if event.kept:
-            fault = self._fault(self._field.text)
-            if fault:
-                self.say(fault, warning=True)
-                return
+    def on_edit_field_saved(self) -> None:
+        """Keep the text, and go back to the choices. If it is not valid, show why and stay."""
+        if fault := self._fault(self._field.text):
+            self.say(fault, warning=True)
+        else:
             self._list.texts[self._list.cursor] = self._field.text
+            self.on_edit_field_left()
+
+    def on_edit_field_left(self) -> None:
+        """Go back to the choices. The text in the field is discarded."""
         self._field.can_focus, self._field.read_only = False, True
         self._show_typing(False)
         self._list.focus()
-        self._list.refresh()
         self._show()
 
     def action_change(self, step: int) -> None:
