@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.agents.discovery import AgentFolder
     from workbench.editing.responsible import Prompt
     from workbench.events.events import CaseRef
-    from workbench.run.forking import Choice, Original, Point
+    from workbench.run.forking import Choice, Original
     from workbench.run.forking import Fork as ForkOfConversation
     from workbench.store.execution import CaseRecord, Execution
     from workbench.ui.chat.conversation import Conversation
@@ -95,77 +95,63 @@ class Fork(Controller):
         agent: "AgentFolder",
         frozen: bool = False,
     ) -> None:
-        """Fork a conversation, at its first turn if `names` do not name a point. `frozen`: its tools were replayed."""
-        from workbench.run.forking import CannotForkError, Point, point_of
+        """Fork a conversation, at its first turn if `names` do not name a point. `frozen`: its tools were replayed.
+
+        The user chooses a change, sees its tries, and can then choose another change at the same point.
+        """
+        from workbench.results.forked import cost_after, cost_words
+        from workbench.run.forking import CannotForkError, Point, choices_at, describe_point, point_of
+        from workbench.run.forking import Fork as ForkOfConversation
+        from workbench.ui.forking.dialog import ForkDialog
+        from workbench.ui.forking.screen import Tries
 
         try:
             original = await asyncio.to_thread(read)
-            await self._try(original, point_of(original, names) or Point(0), verdict, agent, frozen)
+            point = point_of(original, names) or Point(0)
+            offers, prompts = await asyncio.to_thread(_offers, tuple(choices_at(original, point)), agent)
         except CannotForkError as error:
-            self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
-
-    async def _try(
-        self, original: "Original", point: "Point", verdict: "Verdict | None", agent: "AgentFolder", frozen: bool
-    ) -> None:
-        from workbench.results.forked import cost_after, cost_words
-        from workbench.run.forking import choices_at, describe_point
-        from workbench.ui.forking.dialog import ForkDialog
-
-        offers, prompts = await asyncio.to_thread(_offers, tuple(choices_at(original, point)), agent)
-        cost = cost_after(original, point, self.session.prices)
+            self._say_why_not(error)
+            return
         judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
+        costs = partial(cost_words, cost_after(original, point, self.session.prices), judged=judged)
         title, name = f"fork at {describe_point(original, point)}", one_line(original.ref.eval_id, limit=200)
-        siblings, costs = self._siblings(original), partial(cost_words, cost, judged=judged)
         wanted: Wanted | None = None
-
         while True:
-            dialog = ForkDialog(title, name, siblings, offers, costs, self.view.keys, wanted, frozen=frozen)
+            dialog = ForkDialog(title, name, offers, costs, self.view.keys, wanted, frozen=frozen)
             wanted = await self.view.ask(dialog)
             if wanted is None:
                 return
-            fork = self._made(original, point, wanted)
-            if fork is not None and not await self._show(fork, wanted, offers[wanted.offer], prompts, verdict, agent):
+            try:
+                fork = ForkOfConversation(original, point.turn, point.call, wanted.change, wanted.frozen)
+            except CannotForkError as error:
+                self._say_why_not(error)
+                continue
+            tries = Tries(f"{title} › {_what(wanted)}", original, point, wanted.tries, verdict)
+            prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
+            tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offers[wanted.offer])
+            if not await self._show(fork, tries, wanted, prompt, agent):
                 return
 
-    def _siblings(self, original: "Original") -> list[str]:
-        entries, file = self.session.opened.evalsets, original.ref.evalset_file
-        return [one_line(case.eval_id) for entry in entries if entry.relative == file for case in entry.document.cases]
-
-    def _made(self, original: "Original", point: "Point", wanted: "Wanted") -> "ForkOfConversation | None":
-        from workbench.run.forking import CannotForkError
-        from workbench.run.forking import Fork as ForkOfConversation
-
-        try:
-            return ForkOfConversation(original, point.turn, point.call, wanted.change, wanted.frozen)
-        except CannotForkError as error:
-            self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
-            return None
+    def _say_why_not(self, error: Exception) -> None:
+        self.view.notify(one_line(str(error), limit=400), title="cannot fork", severity="warning")
 
     async def _show(
         self,
         fork: "ForkOfConversation",
+        tries: "Tries",
         wanted: "Wanted",
-        offer: "Offer",
-        prompts: "dict[str, Prompt]",
-        verdict: "Verdict | None",
+        prompt: "Prompt | None",
         agent: "AgentFolder",
     ) -> bool:
         """Run the tries of a fork and show them. Return whether the user wants to try another change."""
-        from workbench.run.forking import Point
-        from workbench.ui.forking.screen import ForkScreen, Tries
+        from workbench.ui.forking.screen import ForkScreen
         from workbench.ui.running.run_thread import SideRun
 
-        point = Point(fork.turn, fork.call)
-        tries = Tries(_title(fork, wanted), self._siblings(fork.original), fork.original, point, wanted.tries, verdict)
-        prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
-        tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offer)
         start = partial(SideRun, self._thread, self._engine.fork(fork, wanted.tries))
         while True:
             asked = await self.view.ask(ForkScreen(tries, start, self.view.keys))
-            if asked is None:
-                return False
-            if asked.what == "again":
-                return True
+            if asked is None or asked.what == "again":
+                return asked is not None
             if asked.what == "save" and prompt is not None:
                 await self._save(prompt, wanted, tries)
             elif asked.record is not None:
@@ -231,14 +217,12 @@ def _offers(choices: "Sequence[Choice]", agent: "AgentFolder") -> "tuple[list[Of
     return offers, prompts
 
 
-def _title(fork: "ForkOfConversation", wanted: "Wanted") -> str:
-    from workbench.run.forking import Point, describe_point
-
+def _what(wanted: "Wanted") -> str:
+    """Return what is changed and how tools are called, such as `another instruction of desk › live`."""
     change = wanted.change
     what = "nothing changed" if change.kind == "nothing" else f"another {change.kind}"
     what += f" of {change.agent}" if change.kind in ("instruction", "model") else ""
-    tools = "frozen tools" if fork.frozen else "live"
-    return f"fork at {describe_point(fork.original, Point(fork.turn, fork.call))} › {what} › {tools}"
+    return f"{what} › {'frozen tools' if wanted.frozen else 'live'}"
 
 
 def _why_not_saved(wanted: "Wanted", offer: "Offer") -> str:
