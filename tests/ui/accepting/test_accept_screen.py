@@ -181,7 +181,7 @@ async def test_case_that_ended_before_its_first_answer_has_nothing_to_accept(ope
         store.apply(CaseStarted(ref, 0.0, ({"user_content": user("x")},), {}))
         store.apply(CaseFinished(ref, "error", CaseError("agent_raised", "ValueError: no key"), 0.5))
         await pilot.press("j", "j", "j", "A")
-        await screen.until(pilot, lambda: "ended before the agent answered: nothing to accept" in screen.text)
+        await screen.until(pilot, lambda: "this case ended before the agent answered" in screen.text)
 
 
 @pytest.mark.parametrize("size", [(60, 20), (120, 40)])

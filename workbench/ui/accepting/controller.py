@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.store.details import read_details
 from workbench.text.counting import counted
@@ -19,6 +19,7 @@ from workbench.ui.tree.outline import Row
 
 if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry, Workspace
+    from workbench.editing.accept import Comparison
     from workbench.editing.accept_turn import Hunk
     from workbench.editing.criteria_change import ConfigDraft
     from workbench.editing.whole_cases import Proposal
@@ -101,28 +102,45 @@ class Accept(Controller):
         self, workspace: "Workspace", records: "Mapping[Pair, Execution | None]"
     ) -> "tuple[dict[Pair, Proposal], Counter[str]]":
         """Return the differences of each case, and how many cases are left out for each reason. Runs in a thread."""
-        from workbench.criteria.session_state import rules_of
-        from workbench.editing.accept import Comparison, NotComparableError
         from workbench.editing.whole_cases import Proposal
 
         found: dict[Pair, Proposal] = {}
         left_out: Counter[str] = Counter()
         for pair, chosen, before in self._files.cases_on_disk(workspace, records, left_out):
             try:
-                entry, record = workspace.evalsets[pair[0]], records[pair]
+                record = records[pair]
                 details = None if record is None else read_details(record)
-                transcript = self._transcript(entry, pair[1], details)
-                if transcript is None:
-                    raise NotComparableError("the case has no transcript: run it first")
-                criteria = self._criteria_of(entry)
-                transcript = transcript.compared(criteria)
-                comparison = Comparison(before, transcript.turns, transcript.state, rules_of(criteria))
+                _, comparison = self._compared(workspace.evalsets[pair[0]], pair[1], details, before)
             except (OSError, ValueError) as error:
                 left_out[one_line(str(error), limit=200)] += 1
                 continue
             if comparison.hunks:
                 found[pair] = Proposal(chosen, before, comparison.hunks, comparison.accepted)
         return found, left_out
+
+    def _compared(
+        self, entry: "EvalsetEntry", case: int, record: "CaseRecord | None", expected: Any
+    ) -> "tuple[Transcript, Comparison]":
+        """Return the transcript of a case, and its differences from the JSON that is expected. Runs in a thread.
+
+        Raises:
+            NotComparableError: There is no transcript, or it cannot be compared.
+        """
+        from workbench.criteria.session_state import rules_of
+        from workbench.editing.accept import Comparison, NotComparableError
+        from workbench.store.transcripts import stored_case
+        from workbench.ui.accepting.outcome import of_last_run, transcript_of
+
+        found = None if record is None else transcript_of(record.run_id, stored_case(record))
+        if found is None:
+            found = of_last_run(self.session.state_dir, entry.relative, entry.document.cases[case].eval_id)
+        if found is None:
+            broke = record is not None and record.state == "error"
+            why = "ended before the agent answered" if broke else "has no transcript: run it first"
+            raise NotComparableError(f"this case {why}")
+        criteria = self._criteria_of(entry)
+        found = found.compared(criteria)
+        return found, Comparison(expected, found.turns, found.state, rules_of(criteria))
 
     async def accept_row(self, row: Row, record: "Execution | None") -> bool:
         """Let the user choose differences of one case, and save them. Return whether something was saved.
@@ -151,8 +169,7 @@ class Accept(Controller):
 
     async def _acceptance(self, row: Row, record: "CaseRecord | None") -> "Acceptance | None":
         """Return the differences that can be accepted. If nothing can be accepted, show why and return None."""
-        from workbench.criteria.session_state import rules_of
-        from workbench.editing.accept import Comparison, NotComparableError
+        from workbench.editing.accept import NotComparableError
         from workbench.ui.accepting.screen import Acceptance
 
         entry = self.session.entry(row.evalset)
@@ -160,16 +177,7 @@ class Accept(Controller):
         if draft is None:
             return None
         try:
-            transcript = await asyncio.to_thread(self._transcript, entry, row.case, record)
-            if transcript is None:
-                broke = record is not None and record.state == "error"
-                why = "ended before the agent answered: nothing to accept" if broke else "has no transcript: r runs it"
-                self.view.say(f"this case {why}", warning=True)
-                return None
-            criteria = self._criteria_of(entry)
-            transcript = transcript.compared(criteria)
-            both = (draft.value, transcript.turns, transcript.state, rules_of(criteria))
-            comparison = await asyncio.to_thread(Comparison, *both)
+            transcript, comparison = await asyncio.to_thread(self._compared, entry, row.case, record, draft.value)
         except NotComparableError as error:
             self.view.notify(str(error), title="nothing to accept", severity="warning", timeout=8)
             return None
@@ -182,7 +190,7 @@ class Accept(Controller):
         failed = _failed_of(record)
         verdicts = [turn.metrics for turn in record.turns] if record is not None else []
         config = await self._config_for_rules(entry)
-        return Acceptance(draft, transcript, comparison, criteria, failed, verdicts, *config)
+        return Acceptance(draft, transcript, comparison, self._criteria_of(entry), failed, verdicts, *config)
 
     def _criteria_of(self, entry: "EvalsetEntry") -> "tuple[Criterion, ...]":
         return self.session.draft.apply(entry.criteria).config.criteria
@@ -201,14 +209,6 @@ class Accept(Controller):
         governed = counted(len(self._criteria.with_same_config(entry)), "evalset")
         new = "new, " if config.before is None else ""
         return config, one_line(f"{self.session.below_root(config.file)} ({new}for {governed})")
-
-    def _transcript(self, entry: "EvalsetEntry", case: int, record: "CaseRecord | None") -> "Transcript | None":
-        from workbench.store.transcripts import stored_case
-        from workbench.ui.accepting.outcome import of_last_run, transcript_of
-
-        if record is not None and (found := transcript_of(record.run_id, stored_case(record))) is not None:
-            return found
-        return of_last_run(self.session.state_dir, entry.relative, entry.document.cases[case].eval_id)
 
     async def _accept_drift(self, records: "Sequence[Execution]", *, ask: bool) -> None:
         """Let the user save drifted tool answers to the recordings. With `ask`, also offer to accept the behavior."""
