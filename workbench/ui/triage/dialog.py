@@ -9,7 +9,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.editing.triage.entry import Entry
@@ -19,9 +18,10 @@ from workbench.results.review import key_words
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import ACTIONS, actions_in, key_label
 from workbench.ui.detail.drawing import LineView
+from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.triage.question import Option, Question
 from workbench.ui.widgets.basics import PlainInput, Titled
-from workbench.ui.widgets.footer import bindings, bindings_of
+from workbench.ui.widgets.footer import bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 
@@ -87,7 +87,7 @@ class Answer:
     auto_advance: bool
 
 
-class TriageScreen(ModalScreen[Answer | None]):
+class TriageScreen(RowsScreen[Answer | None]):
     """The triage dialog. Its result is an answer, or None if the user cancels.
 
     It asks the first of `questions`, and tab switches to the next one. `earlier` has the existing entries by key.
@@ -95,10 +95,8 @@ class TriageScreen(ModalScreen[Answer | None]):
     the evidence is visible, the dialog is at the bottom and has as few lines as possible.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings("move_down", "move_up", "enter", "back"),
-        *bindings_of("triage"),
-    ]
+    where = "triage"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("triage")]
 
     def __init__(
         self,
@@ -117,15 +115,15 @@ class TriageScreen(ModalScreen[Answer | None]):
         `auto_advance` is None if the dialog cannot continue with the next problem. With `can_clear`, the user can clear
         answers that `earlier` does not have.
         """
-        super().__init__()
+        self._list = OptionList(self._key_of)
+        super().__init__(self._list, keys)
         self._frame = Titled("triage: ", name, classes="dialog -triage", others=others)
-        self._questions, self._earlier, self._keys = questions, earlier, keys
+        self._questions, self._earlier = questions, earlier
         self._beside = beside
         self._auto_advance, self._can_clear = auto_advance, can_clear
         self._place = 0
         self._typed = ""
         """The note typed for a verdict without an earlier answer."""
-        self._list = OptionList(self._key_of)
         self._note = NoteInput()
         self._what = Static("", classes="what", markup=False)
         self._help = Static("", classes="help", markup=False)
@@ -174,9 +172,11 @@ class TriageScreen(ModalScreen[Answer | None]):
         ids += ["mark"] if self._auto_advance is not None else []
         ids += ["delete"] if self._can_clear or self._question.key() in self._earlier else []
         rows = {row.id: row for row in actions_in("triage")}
-        parts = [key_words(key_label(self._keys[name][0]), rows[name].label) for name in ids if self._keys[name]]
+        parts = [key_words(key_label(self.keys_of[name][0]), rows[name].label) for name in ids if self.keys_of[name]]
         others = {"back": "close"} if self._question.options[0].key else {"enter": "answer", "back": "close"}
-        parts += [key_words(key_label(self._keys[name][0]), word) for name, word in others.items() if self._keys[name]]
+        parts += [
+            key_words(key_label(self.keys_of[name][0]), word) for name, word in others.items() if self.keys_of[name]
+        ]
         self._key_lines.show([*flow(parts, self._room, "  ")])
 
     @property
@@ -208,21 +208,11 @@ class TriageScreen(ModalScreen[Answer | None]):
     def _key_of(self, option: Option) -> str:
         """Return the key of an option in the user's keymap, or "" if it has none."""
         names = (row.id for row in ACTIONS if row.call == f"verdict('{option.key}')")
-        return next((key_label(self._keys[name][0]) for name in names if self._keys[name]), "")
-
-    def action_move(self, direction: str) -> None:
-        """Move the cursor in the options."""
-        self._list.move(direction)
+        return next((key_label(self.keys_of[name][0]) for name in names if self.keys_of[name]), "")
 
     def action_enter(self) -> None:
         """Answer with the current or clicked option."""
         self._answer(self._list.row)
-
-    on_row_view_picked = action_enter
-
-    def action_back(self) -> None:
-        """Close the dialog without an answer."""
-        self.dismiss(None)
 
     def action_other_side(self) -> None:
         """Ask the next question, about another label or criterion, or about the case. After the last, ask the first."""
