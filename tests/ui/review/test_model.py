@@ -204,7 +204,6 @@ def test_common_verdict_must_be_confirmed_again_if_a_case_changes_or_disappears(
     stamps[REFUND[2]] += 1
     assert not press()
     assert desk.review.question is not None
-    assert desk.review.question.asked_again
     del stamps[REFUND[3]]
     assert not press()
     assert desk.review.question.cases == 4

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from workbench.agents.workspace import EvalsetEntry
     from workbench.editing.capture import Captured
     from workbench.editing.saving import Saver
+    from workbench.files.evalset import EvalCase
     from workbench.run.recordings.recording import Recording
-    from workbench.store.execution import CaseRecord, Execution
+    from workbench.store.execution import Execution
     from workbench.ui.chat.conversation import ChatLink, Conversation
     from workbench.ui.chat.review import Destination
     from workbench.ui.screen.view import View
-    from workbench.ui.tree.outline import Row
 
 ForkChat: TypeAlias = "Callable[[Conversation, dict[str, Any], tuple[str, ...]], Awaitable[None]]"
 _USER = "user"
@@ -54,37 +54,41 @@ class Keep(Controller):
         if row is None or record is None or not record.finished:
             self.view.say("first put the cursor on a case that has run")
             return
-        self.view.work(partial(self._keep_run, row, record), "talk")
-
-    async def _keep_run(self, row: "Row", record: "Execution") -> None:
-        from workbench.ui.chat.conversation import captured_from_record
-
-        entry = self.session.entry(row.evalset)
-        case = self.session.case(row.evalset, row.case)
+        entry, case = self.session.entry(row.evalset), self.session.case(row.evalset, row.case)
         app_name = entry.agent.folder.name if entry.agent is not None else entry.file.parent.name
-        details = await asyncio.to_thread(read_details, record)
-        captured = captured_from_record(details, case, app_name)
-        if not captured.turns:
-            self.view.say("nothing to keep: no turn has an answer")
-            return
-        await self._keep_record(details, captured, entry.agent, entry.file)
+        self.keep_execution(record, case, entry.agent, app_name, entry.file)
 
-    def keep_record(
-        self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
+    def keep_execution(
+        self,
+        record: "Execution",
+        case: "EvalCase | None",
+        agent: "AgentFolder | None",
+        app_name: str,
+        first: Path | None,
     ) -> None:
-        """Let the user review a new case made from an execution, with its recorded calls.
+        """Let the user review a new case made from an execution of `case`, with its recorded calls.
 
         `first` is the file to offer first.
         """
-        self.view.work(partial(self._keep_record, record, captured, agent, first), "talk")
+        self.view.work(partial(self._keep_execution, record, case, agent, app_name, first), "talk")
 
-    async def _keep_record(
-        self, record: "CaseRecord", captured: "Captured", agent: "AgentFolder | None", first: Path | None
+    async def _keep_execution(
+        self,
+        record: "Execution",
+        case: "EvalCase | None",
+        agent: "AgentFolder | None",
+        app_name: str,
+        first: Path | None,
     ) -> None:
-        from workbench.ui.chat.conversation import with_recording
+        from workbench.ui.chat.conversation import captured_from_record, with_recording
 
+        details = await asyncio.to_thread(read_details, record)
+        captured = captured_from_record(details, case, app_name)
+        if not captured.turns:
+            self.view.notify("nothing to keep: no turn has an answer")
+            return
         root, state = self.session.opened.root, self.session.state_dir
-        captured = await asyncio.to_thread(with_recording, captured, record, root, state)
+        captured = await asyncio.to_thread(with_recording, captured, details, root, state)
         await self.review_case(captured, agent, f"{record.ref.eval_id}_as_run", first)
 
     def keep_session(self) -> None:
@@ -252,24 +256,22 @@ class Talk(Controller):
             given = {"app_name": agent.folder.name, "user_id": _USER, "state": state}
             return ChatLink(self._thread, self._engine.chat(agent, given), wake)
 
-        note = self.session.recordings.for_chat
-        screen = ChatScreen(agent.name, connect, self.view.keys, note=note)
-        screen.talk.prices = self.session.prices
+        note, before = self.session.recordings.for_chat, None
         while True:
-            talk = await self.view.ask(screen)
+            screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=before)
+            screen.talk.prices = self.session.prices
+            talk, before = await self.view.ask(screen), screen
             if talk is None:
                 return
             if isinstance(talk, ForkAsked):
                 given = {"app_name": agent.folder.name, "user_id": _USER, "state": screen.talk.initial}
                 await self._fork_chat(screen.talk, given, talk.names)
-                screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
                 continue
             captured = captured_from_conversation(talk, agent.folder.name, _USER)
             first = self._keep.file_under_cursor(agent)
             if await self._keep.review_case(captured, agent, id_from(captured, "chat"), first):
                 screen.leave()
                 return
-            screen = ChatScreen(agent.name, connect, self.view.keys, note=note, before=screen)
 
 
 def _destination(entry: "EvalsetEntry") -> "Destination":

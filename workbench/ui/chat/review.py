@@ -33,11 +33,11 @@ from workbench.ui.actions import footer
 from workbench.ui.chat.conversation_view import MOST_LINES
 from workbench.ui.detail.body import Body
 from workbench.ui.dialogs.items import Item, searching
-from workbench.ui.dialogs.pick import NameScreen, PickScreen, show_keys
+from workbench.ui.dialogs.pick import NameScreen, PickScreen
 from workbench.ui.dialogs.screens import RowsScreen
 from workbench.ui.editing.drafts import in_short
 from workbench.ui.widgets.basics import start_work
-from workbench.ui.widgets.footer import KeyLine, bindings, bindings_of
+from workbench.ui.widgets.footer import KeyLine, bindings_of
 from workbench.ui.widgets.rows import Piece, RowsOf
 
 _NAME_WIDTH = 21
@@ -187,7 +187,8 @@ class ReviewScreen(RowsScreen[bool]):
     `wanted` is the proposed ID. The first of `destinations` is the proposed file, so it must not be empty.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("keys"), *bindings_of("capture")]
+    where = "capture"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of("capture")]
 
     def __init__(
         self,
@@ -298,10 +299,6 @@ class ReviewScreen(RowsScreen[bool]):
         elif not self._busy:
             self._busy = True
             start_work(self, self._put, "save", exclusive=True)
-
-    def action_keys(self) -> None:
-        """Show the keys of the dialog."""
-        show_keys(self, "capture", self.keys_of, "keys of the review")
 
     async def _put(self) -> None:
         case = case_of(self._captured, self._choice, now=self._now, camel=self._into.camel)

@@ -14,7 +14,6 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.widgets.text_area import Edit, EditResult
 
-from workbench.results.cells import cell_len
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import footer
 from workbench.ui.chat.conversation import ChatLink, Conversation
@@ -88,11 +87,9 @@ def _no_number(name: str) -> Any:
 
 Connect = Callable[[dict[str, Any], Callable[[], None]], ChatLink]
 """Starts a conversation with an initial session state. The callback is called from another thread on new events."""
-_FRAME = 2
-"""Columns taken by the border."""
 LONGEST = 100_000
 """Maximum length of a message, in characters."""
-_TYPING = ("enter sends", "esc {}", "ctrl+n new line", "tab pages", "pgup pgdn scroll")
+_TYPING = " enter sends · esc {} · ctrl+n new line · tab pages · pgup pgdn scroll"
 """Keys shown while typing, most important first. A narrow screen shows only some."""
 
 
@@ -375,20 +372,12 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self._line.show_keys(footer("chat", first), self._keys)
         self._line.display, self._typing_keys.display = not typing, typing
         way = "cancels the turn" if self.talk.doing == "answering" else "more keys"
-        line = " " + _TYPING[0]
-        for key in _TYPING[1:]:
-            longer = f"{line} · {key.format(way)}"
-            line = longer if cell_len(longer) <= self.size.width - _FRAME else line
-        self._typing_keys.update(Content(line))
+        self._typing_keys.update(Content(_TYPING.format(way)))
 
     def _forget_message(self) -> None:
         """Clear the message, and cancel a pending confirmation."""
         self._confirming = ""
         self._say("")
-
-    def on_resize(self) -> None:
-        """Show as many keys as fit."""
-        self._show_keys()
 
     def on_descendant_focus(self) -> None:
         """Clear the message, and show the keys of the focused widget."""

@@ -60,20 +60,14 @@ class History(Controller):
             self.view.push(screen)
 
     def _keep_stored(self, record: "CaseRecord") -> None:
-        from workbench.ui.chat.conversation import captured_from_record
-
-        workspace = self.session.opened
-        ref = record.ref
+        workspace, ref = self.session.opened, record.ref
         entry = next((entry for entry in workspace.evalsets if entry.relative == ref.evalset_file), None)
         agent = entry.agent if entry is not None else None
         agent = agent or next((one for one in workspace.agents if one.name == ref.agent), None)
         place = self.session.verdicts.place(ref.evalset_file, ref.eval_id)
         case = self.session.case(*place) if place is not None else None
-        captured = captured_from_record(record, case, agent.folder.name if agent is not None else ref.agent)
-        if not captured.turns:
-            self.view.notify("nothing to keep: no turn has an answer")
-            return
-        self._keep.keep_record(record, captured, agent, entry.file if entry is not None else None)
+        app_name = agent.folder.name if agent is not None else ref.agent
+        self._keep.keep_execution(record, case, agent, app_name, entry.file if entry is not None else None)
 
     def _compare(self, before: "ListedRun | None", after: "ListedRun") -> None:
         """Show what changed between two runs. If `before` is None, let the user choose it."""

@@ -55,14 +55,12 @@ class Question:
     """A request to confirm a verdict on a whole cause by pressing the letter of `choice` again.
 
     `cases` is the number of cases, and `seen` of them were on the screen. `stamps` detect changes of the cases.
-    `asked_again`: an earlier question became invalid because its cases changed.
     """
 
     choice: str
     cases: int
     seen: int
     stamps: dict[CaseName, object] = field(default_factory=dict)
-    asked_again: bool = False
 
 
 Judgeable = Literal["verdict", "passed", "error", "nothing"]
@@ -257,8 +255,7 @@ class Review:
         unseen = frozenset(names) - self.seen
         stamps, asked = {name: stamp(name) for name in names}, self.question
         if asked is None or asked.choice != choice or asked.stamps != stamps:
-            again = asked is not None and asked.choice == choice
-            self.question = Question(choice, len(names), len(names) - len(unseen), stamps, again)
+            self.question = Question(choice, len(names), len(names) - len(unseen), stamps)
             self.changed()
             return None
         return Step(choice, self.name, names, unseen)

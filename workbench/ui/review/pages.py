@@ -197,8 +197,7 @@ class ReviewPages(Screen[None]):
         options = {option.value: option for option in self.cases.offered(self.review).options}
         option = options.get(question.choice)
         key = self._lines.choice_key(option) if option is not None else ""
-        before = "changed meanwhile: " if question.asked_again else ""
-        return f"{before}{counted(question.cases, 'case')}, {question.seen:,} seen: {key} again to confirm"
+        return f"{counted(question.cases, 'case')}, {question.seen:,} seen: {key} again to confirm"
 
     def rows(self) -> list[Row]:
         """Return the rows of the last page."""
@@ -265,14 +264,9 @@ class ReviewPages(Screen[None]):
             self.do_next(rows[self._row].kind)
 
     def _set_full(self, full: bool) -> None:
-        if full == self._full:
-            return
-        before = [line.plain for line in self._body.document.lines]
-        self._full = full
-        self.show()
-        if full and [line.plain for line in self._body.document.lines] == before:
-            self._full = False
-            self.say("nothing to unfold: pane 3 has every step")
+        if full != self._full:
+            self._full = full
+            self.show()
 
     def action_pane(self, number: int) -> None:
         """Show a pane of the case. Esc goes back to the evidence."""

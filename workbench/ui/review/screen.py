@@ -29,8 +29,6 @@ from workbench.ui.tree.outline import Row
 from workbench.ui.triage.controller import Triage, case_names, utc_now
 from workbench.ui.triage.question import Option, case_questions, first_options
 
-_MANY = 100
-"""Number of verdicts above which a message says that they are being saved."""
 _NAME = 40
 """Maximum width of a case's name in a message, in cells."""
 _NOT_OFFERED = {
@@ -116,8 +114,6 @@ class CaseReviewScreen(ReviewPages):
             self.show()
             return
         self._busy = True
-        if len(step.names) > _MANY:
-            self.say(f"saving {len(step.names):,} verdicts")
         self._view.work(partial(self._save, step, option), "edit")
 
     async def _save(self, step: Step, option: Option) -> None:
