@@ -115,9 +115,13 @@ class Fork(Controller):
         judged = any(metric.details.get("judge") for metric in (verdict or ("", ()))[1])
         costs = partial(cost_words, cost_after(original, point, self.session.prices), judged=judged)
         title, name = f"fork at {describe_point(original, point)}", one_line(original.ref.eval_id, limit=200)
+        entries, file = self.session.opened.evalsets, original.ref.evalset_file
+        siblings = [
+            one_line(one.eval_id) for entry in entries if entry.relative == file for one in entry.document.cases
+        ]
         wanted: Wanted | None = None
         while True:
-            dialog = ForkDialog(title, name, offers, costs, self.view.keys, wanted, frozen=frozen)
+            dialog = ForkDialog(title, name, siblings, offers, costs, self.view.keys, wanted, frozen=frozen)
             wanted = await self.view.ask(dialog)
             if wanted is None:
                 return
@@ -126,7 +130,7 @@ class Fork(Controller):
             except CannotForkError as error:
                 self._say_why_not(error)
                 continue
-            tries = Tries(f"{title} › {_what(wanted)}", original, point, wanted.tries, verdict)
+            tries = Tries(f"{title} › {_what(wanted)}", siblings, original, point, wanted.tries, verdict)
             prompt = prompts.get(wanted.change.agent) if wanted.change.kind == "instruction" else None
             tries.why_not_saved = "" if prompt is not None else _why_not_saved(wanted, offers[wanted.offer])
             if not await self._show(fork, tries, wanted, prompt, agent):

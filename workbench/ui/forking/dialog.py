@@ -1,6 +1,6 @@
 """The dialog that sets up a fork: the change, the number of tries, and their cost."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -79,8 +79,9 @@ class Offers(RowsOf[Offer]):
 class ForkDialog(RowsScreen[Wanted | None]):
     """A dialog that asks which change to try. Its result is the change, or None if the user cancels.
 
-    The heading is `title` (raw text) and `name` (the case's safe name). `cost` returns safe text about the cost of a
-    number of tries. `before` is the previous choice. Without it, `frozen` says whether tools are frozen at first.
+    The heading is `title` (raw text) and `name` (the case's safe name). If `name` is cut, it stays different from
+    `others`. `cost` returns safe text about the cost of a number of tries. `before` is the previous choice. Without it,
+    `frozen` says whether tools are frozen at first.
     """
 
     where = "fork"
@@ -91,6 +92,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self,
         title: str,
         name: str,
+        others: Iterable[str],
         offers: Sequence[Offer],
         cost: Callable[[int], str],
         keys: Mapping[str, tuple[str, ...]],
@@ -100,7 +102,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
     ) -> None:
         self._list = Offers(offers)
         super().__init__(self._list, keys)
-        self._title, self._name_in_title = one_line(title, limit=200), name
+        self._title, self._name_in_title, self._others = one_line(title, limit=200), name, others
         self._cost = cost
         self._tries, self._frozen = (3, frozen) if before is None else (before.tries, before.frozen)
         self._before = before
@@ -115,7 +117,7 @@ class ForkDialog(RowsScreen[Wanted | None]):
 
     def compose(self) -> ComposeResult:
         """Lay out the choices, the text, the number of tries and the keys."""
-        with Titled(f"{self._title} › ", self._name_in_title, classes="dialog -fork") as dialog:
+        with Titled(f"{self._title} › ", self._name_in_title, classes="dialog -fork", others=self._others) as dialog:
             dialog.border_subtitle = _KEYS
             yield self._list
             yield self._field

@@ -41,10 +41,12 @@ class Asked:
 class Tries:
     """The tries of one fork. `verdict` is the original's verdict, or None if nothing is scored.
 
-    `title` is raw text. The case's name follows it. `link` is the run of the tries, or None before they start.
+    `title` is raw text. The case's name follows it. If the name is cut, it stays different from `siblings` (safe text).
+    `link` is the run of the tries, or None before they start.
     """
 
     title: str
+    siblings: Sequence[str]
     original: Original
     point: Point
     count: int
@@ -136,7 +138,7 @@ class ForkScreen(RowsScreen[Asked | None]):
     def compose(self) -> ComposeResult:
         """Lay out the tries, the comparison and the keys."""
         title, name = (one_line(text, limit=200) for text in (self._tries.title, self._tries.original.ref.eval_id))
-        with Titled(f"{title} › ", name, classes="forked") as frame:
+        with Titled(f"{title} › ", name, classes="forked", others=self._tries.siblings) as frame:
             frame.border_subtitle = "esc closes"
             yield self._list
             yield self._body
