@@ -392,7 +392,7 @@ def test_html_has_charts_and_triage_without_markup_from_their_texts() -> None:
     page = _page(content)
     assert page.tags <= _TAGS | _DRAWN | _SORTED
     assert page.attributes <= _ATTRIBUTES | _DRAWN_ATTRIBUTES | _SORTED_ATTRIBUTES
-    assert content.count(b"<rect") == 2 + 3 + 2 + 2  # two scores, three runs, two times, two counts of tokens
+    assert content.count(b"<rect") == 2 + 3  # two scores, three runs
     words = " ".join(page.words)
     assert "⚑ judge wrong" in words
     assert "of an earlier answer" not in words

@@ -1,12 +1,10 @@
 """The charts of the HTML page: which cases they list, and what they say in words."""
 
-from dataclasses import replace
-
 import pytest
 
 from workbench.editing.triage.entry import About, Entry, Judged, agreements
 from workbench.events.events import CaseFinished, CaseRef, MetricResult, PlannedCase, RunStarted, Usage
-from workbench.exporting.case_table import agreement_tables, distribution, largest, trend_words
+from workbench.exporting.case_table import agreement_tables, distribution, trend_words
 from workbench.exporting.html import build_html
 from workbench.results.costs import Costs
 from workbench.results.tally import scores
@@ -21,33 +19,19 @@ def record(name: str, seconds: float = 1.0, tokens: int = 10) -> CaseRecord:
     return made
 
 
-def test_largest_amounts_come_first_and_amounts_of_zero_are_left_out() -> None:
-    records = [record("a"), record("b"), record("c")]
-    found = largest(zip(records, (2.0, 3.0, 0.0), strict=True))
-    assert [(one.ref.eval_id, amount) for one, amount in found] == [("b", 3.0), ("a", 2.0)]
-
-
-def test_only_the_largest_execution_of_a_case_is_shown() -> None:
-    records = [record("often", seconds=number) for number in range(1, 20)] + [record("once", seconds=2)]
-    for number, one in enumerate(records[:-1], 1):
-        one.planned = PlannedCase(replace(one.ref, repeat=number), None, "")
-    found = largest((one, one.duration_seconds) for one in records)
-    assert [(one.ref.eval_id, one.ref.repeat) for one, _ in found] == [("often", 19), ("once", 1)]
-
-
-def test_page_lists_the_slowest_the_largest_and_the_most_expensive_case(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_has_costs_with_prices_and_says_which_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store()
     made = {"slow": record("slow", seconds=9), "large": record("large", tokens=90)}
     store.apply(RunStarted("run", "/p", "", tuple(one.planned for one in made.values())))
     for one in made.values():
         store.apply(CaseFinished(one.ref, "passed", None, one.duration_seconds, one.usage))
-    assert "<h2>Most expensive</h2><p>add [prices]" in build_html(store).decode()
+    assert ">cost" not in build_html(store).decode()
     found = Costs("EUR", {made["large"].ref: 0.01}, 1, ("x",))
     monkeypatch.setattr("workbench.exporting.html.costs", lambda *_: found)
     page = build_html(store).decode()
-    for title, name in (("Slowest", "slow"), ("Most tokens", "large"), ("Most expensive", "large")):
-        assert f"<h2>{title}</h2><table>\n<tr><td>desk/talk/{name}<td>" in page
-    assert page.count("<td>desk/talk/slow<td>") == 2, "its cost is unknown"
+    assert ">cost EUR</button>" in page
+    assert page.count(">0.010") == 1
+    assert "<p>Cost unknown for 1 execution: no price or token count for x</p>" in page
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,9 @@ import click
 from workbench.cli import common_options as common
 from workbench.cli.refusal import Refused
 from workbench.cli.running_options import (
+    JUDGING_OPTIONS,
+    PLACE_OPTIONS,
+    WRITING_OPTIONS,
     RunningCommand,
     RunRequest,
     running_options,
@@ -19,28 +22,14 @@ from workbench.events.shards import ShardNumber
 from workbench.files.run_options import MATRIX, MOST_UNTIL_SURE, RunOptions, UsageFaultError
 
 _GROUPS = {
-    "What runs": (
-        "--agent",
-        "--case",
-        "-k",
-        "--last-failed",
-        "-x",
-        "--runs",
-        "--until-sure",
-        "--shard",
-        "--inject",
-        "--fresh",
-        "--watch",
-        "--initial-session-file",
-    ),
-    "How it is judged": ("--config", "--allow-not-evaluated", "--all-votes", "--max-judge-calls", "--no-cache"),
-    "What is written": ("--json", "--junit", "--plain", "-q", "--print-detailed-results", "--state-dir", "--log-level"),
-    "Where it runs": ("--concurrency", "--timeout", "--isolation", "--python", "--on", "--remote-python", "--env"),
-    "Recordings": ("--frozen", "--on-miss", "--thaw"),
-    "Help": ("--help",),
+    "What runs": "--agent --case -k --last-failed -x --runs --until-sure --shard --inject --fresh --watch"
+    " --initial-session-file",
+    "How it is judged": JUDGING_OPTIONS,
+    "What is written": f"--json --junit {WRITING_OPTIONS}",
+    "Where it runs": PLACE_OPTIONS,
+    "Recordings": "--frozen --on-miss --thaw",
+    "Help": "--help",
 }
-"""Title of a group in the help → its options, each by one of its names."""
-
 _DESCRIPTION = """Run evalsets without a screen. Shows which cases failed, and why.
 
 \b

@@ -4,7 +4,7 @@ Options of `adk eval` may also be spelled as ADK does, with underscores.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -47,6 +47,10 @@ class RunRequest(Outputs):
 
 T = TypeVar("T")
 _MODES = ("tools", "all", OFF)
+JUDGING_OPTIONS = "--config --allow-not-evaluated --all-votes --max-judge-calls --no-cache"
+WRITING_OPTIONS = "--plain -q --print-detailed-results --state-dir --log-level"
+PLACE_OPTIONS = "--concurrency --timeout --isolation --python --on --remote-python --env"
+"""Options in groups of the help that `run` and `try` share."""
 _LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -56,15 +60,15 @@ class RunningCommand(click.Command):
     `--frozen` has an optional value, but only after `=`, because a target may follow it.
     """
 
-    groups: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Title of a group in the help → its options, each by one of its names."""
+    groups: ClassVar[Mapping[str, str]] = {}
+    """Title of a group in the help → its options, each by one of its names, with spaces between them."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups."""
         options = {name: option for option in self.get_params(ctx) for name in option.opts}
         for title, names in self.groups.items():
             with formatter.section(title):
-                formatter.write_dl([record for name in names if (record := options[name].get_help_record(ctx))])
+                formatter.write_dl([record for name in names.split() if (record := options[name].get_help_record(ctx))])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words. `--frozen` alone means `--frozen=tools`."""

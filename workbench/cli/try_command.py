@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeAlias
@@ -13,6 +13,9 @@ from workbench.cli import common_options as common
 from workbench.cli.exit_codes import FAILED, INTERRUPTED, PASSED, UNDECIDED
 from workbench.cli.refusal import Refused
 from workbench.cli.running_options import (
+    JUDGING_OPTIONS,
+    PLACE_OPTIONS,
+    WRITING_OPTIONS,
     Outputs,
     RunningCommand,
     running_options,
@@ -56,30 +59,14 @@ Exit codes
 class _TryCommand(RunningCommand):
     """The command with its groups of options."""
 
-    groups: ClassVar[Mapping[str, Sequence[str]]] = {
-        "Variants": ("--against", "--swap", "--set", "--model", "--variant", "--grid"),
-        "What runs": ("--agent", "--case", "-k", "--runs", "--max-cost", "--initial-session-file"),
-        "How it is judged": (
-            "--gate",
-            "--config",
-            "--allow-not-evaluated",
-            "--all-votes",
-            "--max-judge-calls",
-            "--no-cache",
-        ),
-        "What is written": (
-            "--json",
-            "--markdown",
-            "--junit",
-            "--plain",
-            "-q",
-            "--print-detailed-results",
-            "--state-dir",
-            "--log-level",
-        ),
-        "Where it runs": ("--concurrency", "--timeout", "--isolation", "--python", "--on", "--remote-python", "--env"),
-        "Recordings": ("--frozen", "--on-miss"),
-        "Help": ("--help",),
+    groups: ClassVar[Mapping[str, str]] = {
+        "Variants": "--against --swap --set --model --variant --grid",
+        "What runs": "--agent --case -k --runs --max-cost --initial-session-file",
+        "How it is judged": f"--gate {JUDGING_OPTIONS}",
+        "What is written": f"--json --markdown --junit {WRITING_OPTIONS}",
+        "Where it runs": PLACE_OPTIONS,
+        "Recordings": "--frozen --on-miss",
+        "Help": "--help",
     }
 
 

@@ -7,25 +7,26 @@ is in the order of the cases, and its titles are disabled.
 
 import base64
 import hashlib
-import heapq
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
-from operator import itemgetter
 
 from workbench.editing.triage.entry import JudgeAgreement, left_out_text
-from workbench.events.events import CaseName
 from workbench.results.case_table import (
     CASE,
+    COST,
     TIME,
     TOKENS,
     Cell,
     Rank,
+    cost_cell,
     criterion_cell,
     criterion_columns,
     seconds_cell,
     tokens_cell,
 )
+from workbench.results.costs import Costs
 from workbench.results.faces import FACES
 from workbench.results.plain_lines import case_label
 from workbench.results.tally import BINS, STEPS, Scores
@@ -49,7 +50,6 @@ _STEP = 6
 _HEIGHT = 26
 _RATES_HEIGHT = 60
 _RATE_WIDTH = 10
-_BAR = 120
 
 
 def distribution(one: Scores) -> str:
@@ -119,33 +119,6 @@ def _column(number: int, one: RunRate) -> str:
     )
 
 
-def largest(amounts: Iterable[tuple[Execution, float]]) -> list[tuple[Execution, float]]:
-    """Return the eight cases with the largest amounts, each with its largest execution. Amounts of 0 are left out."""
-    found: dict[CaseName, tuple[Execution, float]] = {}
-    for record, amount in amounts:
-        case = record.ref.name
-        if record.finished and amount > 0 and (case not in found or amount > found[case][1]):
-            found[case] = record, amount
-    return heapq.nlargest(8, found.values(), key=itemgetter(1))
-
-
-def bars(
-    title: str, found: Sequence[tuple[Execution, float]], words: Callable[[float], str], note: str = ""
-) -> Iterator[str]:
-    """Yield a chart of the `largest` amounts with a `note` below, or nothing if both are empty."""
-    if not found and not note:
-        return
-    yield f'<section class="bars"><h2>{html_line(title)}</h2>'
-    yield "<table>\n" if found else ""
-    for record, amount in found:
-        width = max(round(amount / found[0][1] * _BAR), 1)
-        bar = f'<rect x="0" y="2" width="{width}" height="8" class="some"/>'
-        figure = html_line(words(amount))
-        name = html_line(one_line(case_label(record), limit=120))
-        yield f"<tr><td>{name}<td>{figure}<td>{_svg(_BAR, 12, figure, [bar])}</tr>\n"
-    yield ("</table>" if found else "") + (f"<p>{html_line(note)}</p>" if note else "") + "</section>\n"
-
-
 def agreement_tables(found: Sequence[JudgeAgreement], left_out: int = 0) -> Iterator[str]:
     """Yield how often each judge agrees with the user's triage, with a confusion matrix.
 
@@ -206,9 +179,13 @@ SCRIPT_DIGEST = "sha256-" + base64.b64encode(hashlib.sha256(SCRIPT.encode()).dig
 """The digest of the script. The page's policy allows scripts with this digest only."""
 
 
-def case_table(records: Sequence[Execution], anchors: Mapping[int, str]) -> Iterator[str]:
-    """Yield the table. `anchors` maps the `id()` of each record to the HTML anchor of its case."""
-    columns = (*criterion_columns((), records), TOKENS, TIME)
+def case_table(records: Sequence[Execution], anchors: Mapping[int, str], spent: Costs | None) -> Iterator[str]:
+    """Yield the table. `anchors` maps the `id()` of each record to the HTML anchor of its case.
+
+    Without `spent`, it has no costs.
+    """
+    costs = () if spent is None else (replace(COST, title=f"cost {spent.currency}"),)
+    columns = (*criterion_columns((), records), *costs, TOKENS, TIME)
     yield '<h2>Table</h2>\n<div class="cases" tabindex="0"><table><thead><tr>'
     for column in (CASE, *columns):
         largest = " data-largest" if column.largest_first else ""
@@ -223,6 +200,8 @@ def case_table(records: Sequence[Execution], anchors: Mapping[int, str]) -> Iter
         yield f'<tr><td data-order="1 {face.rank}"><b class="{style}">{face.glyph}</b> {name}'
         for column in columns:
             match column.kind:
+                case "cost" if spent is not None:
+                    yield _cell(cost_cell(record, spent.amounts.get(record.ref), known=True))
                 case "tokens":
                     yield _cell(tokens_cell(record))
                 case "time":

@@ -12,18 +12,16 @@ from workbench.editing.triage.entry import agreements, left_out
 from workbench.exporting.case_table import (
     SCRIPT_DIGEST,
     agreement_tables,
-    bars,
     case_table,
     class_name,
     distribution,
     html_line,
-    largest,
     rates_chart,
 )
 from workbench.exporting.exporter import Exporter, RunContext
-from workbench.files.prices import Prices, money
+from workbench.files.prices import Prices
 from workbench.results.causes import by_cause, cause_text, failing_groups, is_shared
-from workbench.results.costs import NO_PRICES, costs, not_known
+from workbench.results.costs import costs, not_known
 from workbench.results.explain import other_criteria, reasons, score_text
 from workbench.results.faults import cell_text, fault_rows, handling_text
 from workbench.results.frozen import drift_texts, frozen_mark, frozen_total, thawed_total
@@ -71,8 +69,6 @@ pre { content-visibility: auto; contain-intrinsic-size: auto 20rem; margin: 0; p
 .said { display: block; color: var(--info); font-weight: 600; overflow-wrap: anywhere; }
 h2 { font-size: 1rem; margin: 1rem 0 .3rem; } h2 + table { margin-top: 0; }
 td:first-child { overflow-wrap: anywhere; min-width: 9rem; } td + td { white-space: nowrap; }
-.bars td:first-child { max-width: 17rem; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.bars p { max-width: 26rem; }
 .charts { display: flex; flex-wrap: wrap; gap: 0 1.5rem; margin-bottom: 1rem; }
 section { max-width: 100%; } .whole { flex-basis: 100%; }
 section table { margin: 0; font-size: .9em; }
@@ -90,7 +86,7 @@ th[aria-sort] button { color: var(--info); } th[aria-sort="ascending"] button::a
 th[aria-sort="descending"] button::after { content: " ▾"; } :target { outline: 2px solid var(--info); }
 @media (max-width: 40rem) { body { margin: 1rem auto; padding: 0 .6rem; } th, td { padding: .2rem .4rem; }
   pre { font-size: 11px; padding: .5rem; } section svg { max-width: 6rem; } svg.framed { max-width: 100%; }
-  table { font-size: .85em; } .bars td:first-child { max-width: 11rem; } }
+  table { font-size: .85em; } }
 @media print { .cases { max-height: none; overflow: visible; }
   details:not([open]), tr, section { break-inside: avoid; } h2, summary { break-after: avoid; }
   details details:not([open]) { display: none; } body { margin: 0; max-width: none; font-size: 11px; }
@@ -108,7 +104,7 @@ _MAX_FULL = 300
 
 
 def build_html(store: Store, context: RunContext | None = None, prices: Prices | None = None) -> bytes:
-    """Return the newest run as an HTML page in UTF-8. With `prices`, it lists the most expensive cases."""
+    """Return the newest run as an HTML page in UTF-8. With `prices`, its table has costs."""
     return "".join(_page(store, context or RunContext(), prices)).encode("utf-8", "replace")
 
 
@@ -141,11 +137,6 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
         yield from _repeats(store)
         yield '<div class="charts">'
         yield from rates_chart(context.trend)
-        seconds = ((record, record.duration_seconds) for record in records)
-        yield from bars("Slowest", largest(seconds), lambda amount: f"{amount:.2f} s")
-        yield from _expensive(records, prices)
-        tokens = ((record, float(record.usage.tokens)) for record in records)
-        yield from bars("Most tokens", largest(tokens), lambda amount: f"{amount:,.0f}")
         yield "</div>\n"
     # Cases that need attention come first, by cause.
     order = {"failed": 0, "error": 0, "not_evaluated": 1, "cancelled": 2, "passed": 3}
@@ -154,7 +145,10 @@ def _page(store: Store, context: RunContext, prices: Prices | None) -> Iterator[
     ordered = sorted(by_cause(records), key=lambda record: order.get(record.state, 0))
     anchors = {id(record): f"case-{number}" for number, record in enumerate(ordered, 1)}
     if records:
-        yield from case_table(ordered, anchors)
+        spent = costs(map(read_details, records), prices)
+        yield from case_table(ordered, anchors, spent)
+        if spent is not None and (why := not_known(spent)):
+            yield f"<p>Cost {html_line(why)}</p>\n"
         yield "<h2>Cases</h2>\n"
     if shortened:
         yield f"<p>More than {_MAX_FULL} cases: only scores are shown for passed cases.</p>\n"
@@ -208,16 +202,6 @@ def _criteria(records: list[Execution]) -> Iterator[str]:
         cells = f"<td>{passed}<td>{failed}<td>{one.undecided}<td>{mean}<td>{drawn}"
         yield f"<tr><td>{html_line(one.name)}{cells}</tr>\n"
     yield "</tbody></table>\n"
-
-
-def _expensive(records: list[Execution], prices: Prices | None) -> Iterator[str]:
-    """Yield the most expensive cases with a note on unknown costs, or a hint if there are no prices."""
-    found = costs(map(read_details, records), prices)
-    if found is not None:
-        amounts = largest((record, found.amounts.get(record.ref, 0.0)) for record in records)
-        yield from bars("Most expensive", amounts, lambda amount: money(amount, found.currency), not_known(found))
-    elif records:
-        yield from bars("Most expensive", (), str, NO_PRICES)
 
 
 def _repeats(store: Store) -> Iterator[str]:

@@ -15,7 +15,6 @@ from workbench.text.counting import counted, few
 from workbench.text.json_values import mapping
 from workbench.text.safe_text import one_line
 
-NO_PRICES = "add [prices] to the settings to see costs"
 _AGENT, _JUDGE, _USER = "the agent's model", "a judge", "the simulated user"
 
 

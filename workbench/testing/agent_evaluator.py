@@ -217,17 +217,8 @@ def _json(value: Any) -> dict[str, Any] | None:
 
 
 _COLUMNS = (
-    "eval_set_id",
-    "eval_id",
-    "metric_name",
-    "threshold",
-    "score",
-    "eval_status",
-    "prompt",
-    "expected_response",
-    "actual_response",
-    "expected_tool_calls",
-    "actual_tool_calls",
+    "eval_set_id eval_id metric_name threshold score eval_status"
+    " prompt expected_response actual_response expected_tool_calls actual_tool_calls"
 )
 
 
@@ -236,7 +227,7 @@ def _append_rows(result: Evaluation, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     new = not file.exists()
     with file.open("a", encoding="utf-8", errors="backslashreplace", newline="") as stream:
-        writer = csv.DictWriter(stream, _COLUMNS)
+        writer = csv.DictWriter(stream, _COLUMNS.split())
         if new:
             writer.writeheader()
         for case in result:
