@@ -19,10 +19,8 @@ from workbench.results.lines import (
     View,
     cut_line,
     fold,
-    has_style,
     joined,
     pad,
-    shortened,
     wrap,
     wrap_indented,
 )
@@ -30,8 +28,6 @@ from workbench.results.texts import INDENT, beginning, compact, is_marked, prett
 from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
-
-BRIEF_LINES = 12
 
 
 def own_calls(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
@@ -91,10 +87,8 @@ def brief_call(call: Mapping[str, Any], width: int, differing: frozenset[str] = 
     return cut_line(Text.assemble(name, f"({', '.join(only)})"), width) if only else cut_line(whole, width)
 
 
-def call_lines(
-    call: Mapping[str, Any], width: int, view: View, marked: frozenset[str] = frozenset(), mark: str = ""
-) -> list[Line]:
-    """Return a call on one line, on a few, or with one argument per line, shortened unless the view is full."""
+def call_lines(call: Mapping[str, Any], width: int, marked: frozenset[str] = frozenset(), mark: str = "") -> list[Line]:
+    """Return a call in full, on one line or with one argument per line."""
     name = Text.styled(one_line(str(call.get("name") or "(no name)"), limit=200), "name")
     args = call.get("args")
     if args is None:
@@ -102,50 +96,7 @@ def call_lines(
     if not isinstance(args, dict):
         return wrap(Text.assemble(name, f"({plain(compact(args))})"), width)
     short = _on_one_line(name, args, marked, mark, width)
-    if short is not None:
-        return [short]
-    lines = _in_a_row(name, args, marked, mark, width) or wrap_indented(_spread(name, args, marked, mark), width)
-    return lines if view.full or len(lines) <= BRIEF_LINES else _brief(lines, mark, width)
-
-
-def _brief(lines: list[Line], mark: str, width: int) -> list[Line]:
-    """Return the first line, the last line and the lines around marked ones, or the first lines if none is marked."""
-    near = {0, len(lines) - 1}
-    for index, line in enumerate(lines):
-        if mark and has_style(line, mark):
-            near.update((index - 1, index, index + 1))
-    if len(near) <= 2:
-        return shortened(lines, BRIEF_LINES, width)
-    kept: list[Line] = []
-    gap = 0
-    for index, line in enumerate(lines):
-        if index in near and len(kept) < 4 * BRIEF_LINES:
-            if gap:
-                kept.append(fold(f"  … {counted(gap, 'more line')}", width))
-            kept.append(line)
-            gap = 0
-        else:
-            gap += 1
-    return [*kept, fold(f"  … {counted(gap, 'more line')}", width)] if gap else kept
-
-
-def _in_a_row(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> list[Line]:
-    """Return the call with simple arguments on a few lines, or [] if these lines would be hard to read."""
-    if any(isinstance(value, dict | list) for value in args.values()):
-        return []
-    parts = [f"{_key(key)}={plain(compact(value))}" for key, value in args.items()]
-    if any("\n" in part or len(part) > width - INDENT - 1 for part in parts) or sum(map(len, parts)) > 3 * width:
-        return []
-    lines: list[Line] = [Text.assemble(name, "(")]
-    for index, (key, part) in enumerate(zip(args, parts, strict=True)):
-        end = ")" if index == len(parts) - 1 else ","
-        piece = Text.assemble((part, mark if _argument_marked(key, marked) else ""), end)
-        blank = "" if index == 0 else " "
-        if lines[-1].cell_len + piece.cell_len + len(blank) > width:
-            lines.append(Text.assemble(" " * INDENT, piece))
-        else:
-            lines[-1].append(blank).append_text(piece)
-    return lines if all(line.cell_len <= width for line in lines) else []
+    return [short] if short is not None else wrap_indented(_spread(name, args, marked, mark), width)
 
 
 def _on_one_line(name: Text, args: dict[str, Any], marked: frozenset[str], mark: str, width: int) -> Line | None:

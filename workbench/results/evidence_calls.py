@@ -106,7 +106,7 @@ def call_row(
     paths = frozenset(str(item.get("path", "")) for item in found)
     call = row.get("actual") or row.get("expected") or {}
     note = _note(row, view)
-    every = call_lines(call, whole, view, paths, "mark-extra") if view.full else []
+    every = call_lines(call, whole, paths, "mark-extra") if view.full else []
     if every and (len(every) == 1 or not found):
         lines, every = every, []
     else:
