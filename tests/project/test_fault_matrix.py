@@ -11,7 +11,7 @@ from workbench import Project, RunOptions, UsageFaultError
 from workbench.cli.exit_codes import exit_code
 from workbench.events.events import FaultOutcome
 from workbench.files.injection_rules import parse_injection
-from workbench.results.faults import fault_rows
+from workbench.results import faults
 from workbench.run.fault_outcome import WAYS
 from workbench.store.details import read_details
 from workbench.store.history.run_names import run_ids
@@ -25,9 +25,9 @@ EXPECTED: dict[str, dict[str, FaultOutcome]] = {
 
 
 def outcomes(store: Store) -> dict[str, dict[str, FaultOutcome]]:
-    rows = fault_rows(store.current_records())
+    rows = faults.fault_rows(store.current_records())
     assert all(len(cell) == 1 for row in rows for cell in row.cells.values())
-    return {row.agent: {way: cell[0].outcome for way, cell in row.cells.items()} for row in rows}
+    return {row.agent: {way: faults.outcomes(cell)[0].outcome for way, cell in row.cells.items()} for row in rows}
 
 
 async def test_matrix_distinguishes_agents_that_retry_apologise_and_invent(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from workbench.files.prices import Prices
 from workbench.results.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.results.costs import costs, not_known
 from workbench.results.explain import other_criteria, reasons, score_text
-from workbench.results.faults import cell_text, fault_rows, handling_text
+from workbench.results.faults import cell_text, fault_rows, handling_text, outcomes
 from workbench.results.frozen import drift_texts, frozen_mark, frozen_total, thawed_total
 from workbench.results.lines import Line, pieces
 from workbench.results.machines import placed_texts
@@ -181,7 +181,7 @@ def _faults(records: list[Execution]) -> Iterator[str]:
     yield "</tr></thead><tbody>\n"
     for row in fault_rows(records):
         yield f"<tr><td>{html_line(row.agent or '?')} › {html_line(row.tool)}"
-        for cell in row.cells.values():
+        for cell in map(outcomes, row.cells.values()):
             worst = STATUS[cell[0].outcome] if cell else "cancelled"
             yield f'<td class="{class_name("status-" + worst.replace("_", "-"))}">{html_line(cell_text(cell))}'
         yield "</tr>\n"

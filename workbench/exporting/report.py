@@ -221,7 +221,7 @@ def _tool_faults(store: Store) -> ToolFaults:
         FaultRow(
             agent=row.agent,
             tool=row.tool,
-            outcomes={way: {each.outcome: each.times for each in cell} for way, cell in row.cells.items()},
+            outcomes={way: {each.outcome: each.times for each in outcomes(cell)} for way, cell in row.cells.items()},
         )
         for row in fault_rows(records)
     ]

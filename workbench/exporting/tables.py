@@ -13,7 +13,7 @@ from workbench.results import evidence
 from workbench.results.causes import by_cause, cause_text, failing_groups, is_shared
 from workbench.results.document import Subject
 from workbench.results.explain import matched_by_location, other_criteria, reasons, verdict
-from workbench.results.faults import cell_text, fault_rows, handling_text
+from workbench.results.faults import cell_text, fault_rows, handling_text, outcomes
 from workbench.results.frozen import FROZEN, drift_texts, frozen_total, frozen_words, thawed_total
 from workbench.results.lines import View
 from workbench.results.machines import lost_words, placed_texts
@@ -201,7 +201,7 @@ def _faults(records: list[Execution]) -> Iterator[str]:
     yield f"| agent | tool |{''.join(f' {way.title} |' for way in WAYS.values())}"
     yield f"|---|---|{'---|' * len(WAYS)}"
     for row in fault_rows(records):
-        cells = "".join(f" {cell_text(cell)} |" for cell in row.cells.values())
+        cells = "".join(f" {cell_text(cell)} |" for cell in map(outcomes, row.cells.values()))
         yield f"| {code_span(row.agent)} | {code_span(row.tool)} |{cells}"
 
 

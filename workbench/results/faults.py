@@ -7,11 +7,11 @@ terminal.
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from workbench.events.events import CaseStatus, FaultHandling, FaultOutcome, FaultWay, PlannedCase, ToolFault
-from workbench.results.cells import cell_len, fit
+from workbench.results.cells import cell_len, cut, fit
 from workbench.results.faces import BY_FUNCTION, FACES, Status
 from workbench.run.fault_outcome import STATUS, WAYS
 from workbench.store.execution import Execution
@@ -50,29 +50,6 @@ class Outcome(NamedTuple):
         """The glyph and the name of the outcome, with `ƒ` if a function decided: `✓ recovered`, `✗ made upƒ`."""
         glyph = "–" if self.outcome == "not_called" else FACES[STATUS[self.outcome]].glyph
         return f"{glyph} {WORDS[self.outcome]}{BY_FUNCTION.glyph if self.by_function else ''}"
-
-
-@dataclass(frozen=True, slots=True)
-class FaultRow:
-    """A row of the printed table. `cells` has the outcomes for each kind of failure, the worst first."""
-
-    agent: str
-    tool: str
-    cells: Mapping[FaultWay, tuple[Outcome, ...]]
-
-
-def fault_rows(records: Iterable[Execution]) -> list[FaultRow]:
-    """Return the rows of the table, in the order of the plan. Executions of the same agent and tool share a row."""
-    found: dict[tuple[str, str], dict[FaultWay, list[Execution]]] = {}
-    for record in records:
-        fault = record.planned.fault
-        if fault is not None:
-            ways = found.setdefault((record.ref.agent, fault.tool), {way: [] for way in WAYS})
-            ways[fault.way].append(record)
-    return [
-        FaultRow(agent, tool, {way: outcomes(own) for way, own in ways.items()})
-        for (agent, tool), ways in found.items()
-    ]
 
 
 def outcomes(records: Iterable[Execution]) -> tuple[Outcome, ...]:
@@ -134,8 +111,8 @@ class TableLine(NamedTuple):
 def table_lines(records: Iterable[Execution]) -> Iterator[TableLine]:
     """Yield the table as lines of text, with agents above their tools. In a wide table, tools are above their cells."""
     rows = fault_rows(records)
-    names = [f"  {one_line(row.tool, limit=60)}" for row in rows]
-    cells = [[row.cells[way] for way in WAYS] for row in rows]
+    names = [f"  {cut(row.name, 60)}" for row in rows]
+    cells = [[outcomes(row.cells[way]) for way in WAYS] for row in rows]
     titles = [way.title for way in WAYS.values()]
     texts = [titles, *([cell_text(cell) for cell in line] for line in cells)]
     columns = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
@@ -176,35 +153,42 @@ def counts_text(records: Iterable[Execution], *, signs: bool = False) -> str:
 
 Cell: TypeAlias = tuple[Execution, ...]
 """The executions of a cell, the worst first."""
-Cells: TypeAlias = Mapping[FaultWay, Cell]
 
-SHORT_WORDS: Final[Mapping[FaultOutcome, str]] = {
+_SHORT_WORDS: Final[Mapping[FaultOutcome, str]] = {
     **WORDS,
     "off_recording": "off rec.",
     "not_evaluated": "not ev.",
     "not_called": "no call",
 }
 """Names of outcomes as in `WORDS`, but in at most nine cells."""
-_SHORT_TITLES: Mapping[FaultWay, str] = {**{way: WAYS[way].title for way in WAYS}, "error_answer": "error ans."}
 _PROBLEMS: Final[frozenset[FaultOutcome]] = frozenset({"crashed", "made_up", "off_recording", "silent", "no_result"})
 _RANKS = {outcome: rank for rank, outcome in enumerate(WORDS)}
 _GRID_INDENT = 2
+_LEAST = 11
+"""The minimum width of a column, which keeps it from changing with each result."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridRow:
-    """A row of the table on the screen: a heading, or the cells of a tool or case. `name` is safe text."""
+    """A row of the table: a heading without cells, or the cells of a tool or case. `name` is safe text.
+
+    `agent` and `tool` are raw. `tool` is "" in the heading of an agent.
+    """
 
     name: str
-    cells: Cells | None = None
+    agent: str
     tool: str = ""
-    """The tool, as safe text, or "" in the heading of an agent."""
-    agent: str = ""
+    cells: Mapping[FaultWay, Cell] = field(default_factory=dict)
 
     @property
     def is_heading(self) -> bool:
         """Whether the row has no cells."""
-        return self.cells is None
+        return not self.cells
+
+
+def fault_rows(records: Iterable[Execution]) -> list[GridRow]:
+    """Return a row for each tool of each agent, in the order of the plan."""
+    return [row for row in grid_rows(records, by_case=False) if not row.is_heading]
 
 
 def grid_rows(records: Iterable[Execution], *, by_case: bool) -> list[GridRow]:
@@ -218,14 +202,14 @@ def grid_rows(records: Iterable[Execution], *, by_case: bool) -> list[GridRow]:
             of_tool.setdefault(case, {}).setdefault(fault.way, []).append(record)
     rows = []
     for agent, tools in found.items():
-        rows.append(GridRow(one_line(agent, limit=100) or "?", agent=agent))
-        for name, cases in tools.items():
-            tool = one_line(name, limit=100)
+        rows.append(GridRow(one_line(agent, limit=100) or "?", agent))
+        for tool, cases in tools.items():
+            name = one_line(tool, limit=100)
             if by_case:
-                rows.append(GridRow(tool, None, tool, agent))
+                rows.append(GridRow(name, agent, tool))
             for (_, eval_id), ways in cases.items():
                 cells = {way: tuple(sorted(ways.get(way, ()), key=_rank)) for way in WAYS}
-                rows.append(GridRow(one_line(eval_id, limit=200) if by_case else tool, cells, tool, agent))
+                rows.append(GridRow(one_line(eval_id, limit=200) if by_case else name, agent, tool, cells))
     return rows
 
 
@@ -246,33 +230,20 @@ def status_of(cell: Cell) -> Status:
     return "running" if any(record.state == "running" for record in cell) else "queued"
 
 
-class Form(NamedTuple):
-    """A text form for all cells.
-
-    `words` are the names of single outcomes, or None to use `cell_text`. `between` separates glyph and name. `least` is
-    the minimum width, which keeps columns from changing with each result. `gap` is the space after each cell.
-    """
-
-    words: Mapping[FaultOutcome, str] | None
-    between: str
-    least: int
-    gap: int
-
-
-FULL, SHORT, TIGHT = Form(None, " ", 11, 2), Form(SHORT_WORDS, " ", 11, 1), Form(SHORT_WORDS, "", 10, 1)
-
-
 class Columns(NamedTuple):
-    """The widths of the name and of each kind of failure, and the text form. `above` puts names above their cells."""
+    """The widths of the name and of each kind of failure. `short` is the form of their texts.
+
+    `above` puts names above their cells.
+    """
 
     name: int
     ways: tuple[int, ...]
-    form: Form
+    short: bool
     above: bool
 
     def titles(self) -> list[str]:
         """Return the titles of the kinds of failure, each as wide as its column."""
-        return [fit(title, width) for title, width in zip(_titles(self.form), self.ways, strict=True)]
+        return [fit(way.title, width - 1) + " " for way, width in zip(WAYS.values(), self.ways, strict=True)]
 
 
 def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
@@ -280,23 +251,19 @@ def columns_for(rows: Sequence[GridRow], width: int) -> Columns:
     longest = max((cell_len(row.name) for row in rows if not row.is_heading), default=0) + _GRID_INDENT + 2
     beside = min(longest, 24 + _GRID_INDENT + 2)
     for first in (beside, _GRID_INDENT - 1):
-        for form in (FULL, SHORT, TIGHT):
-            texts = [[text_of(row.cells[way], form) for row in rows if row.cells is not None] for way in WAYS]
-            titled = zip(_titles(form), texts, strict=True)
-            ways = tuple(max(form.least, *map(cell_len, (title, *column))) + form.gap for title, column in titled)
-            spare = width - (first + sum(ways) - form.gap)
+        for short in (False, True):
+            least = {way: _LEAST if short else max(_LEAST, len(WAYS[way].title)) for way in WAYS}
+            texts = {way: [text_of(row.cells[way], short=short) for row in rows if row.cells] for way in WAYS}
+            ways = tuple(max([least[way], *map(cell_len, texts[way])]) + 1 for way in WAYS)
+            spare = width - (first + sum(ways) - 1)
             if spare >= 0:
                 above = first < beside
-                return Columns(first if above else min(first + spare, longest), ways, form, above)
+                return Columns(first if above else min(first + spare, longest), ways, short, above)
     share = max((width - 1) // len(WAYS), 2)
-    return Columns(1, (share,) * len(WAYS), TIGHT, True)
+    return Columns(1, (share,) * len(WAYS), True, True)
 
 
-def _titles(form: Form) -> list[str]:
-    return [WAYS[way].title if form is FULL else _SHORT_TITLES[way] for way in WAYS]
-
-
-def text_of(cell: Cell, form: Form) -> str:
+def text_of(cell: Cell, *, short: bool) -> str:
     """Return the text of a cell: `✓ recovered`. Several executions give `✗ made up 2, ✓ recovered 1` or `2✗ 1✓`.
 
     Until an execution has finished, it is the glyph of the cell's status. An empty cell has the text "".
@@ -306,9 +273,9 @@ def text_of(cell: Cell, form: Form) -> str:
         return ""
     if not ended:
         return FACES[status_of(cell)].glyph
-    if form.words is None and all(record.finished for record in cell):
+    if not short and all(record.finished for record in cell):
         return cell_text(ended)
-    if form.words is None or len(cell) > 1:
+    if len(cell) > 1:
         signs = Counter[str]()
         for one in ended:
             signs[one.text[:1]] += one.times
@@ -317,12 +284,12 @@ def text_of(cell: Cell, form: Form) -> str:
         return " ".join([*found, *([f"{rest:,}{FACES['queued'].glyph}"] if rest else [])])
     (one,) = ended
     sign = BY_FUNCTION.glyph if one.by_function else ""
-    return f"{one.text[:1]}{form.between}{form.words[one.outcome]}{sign}"
+    return f"{one.text[:1]} {_SHORT_WORDS[one.outcome]}{sign}"
 
 
 def about_cell(row: GridRow, way: FaultWay) -> tuple[str, str]:
     """Return a description of a cell, `find_order · timeout: 2 made up`, and the reason of its worst outcome or ""."""
-    cell = (row.cells or {}).get(way, ())
+    cell = row.cells.get(way, ())
     ended = outcomes(cell)
     parts = [WORDS[one.outcome] if len(cell) == 1 else f"{one.times:,} {WORDS[one.outcome]}" for one in ended]
     waiting = sum(not record.finished for record in cell)
@@ -330,7 +297,8 @@ def about_cell(row: GridRow, way: FaultWay) -> tuple[str, str]:
         word = FACES[status_of(tuple(record for record in cell if not record.finished))].word
         several = f"{waiting:,} {word if waiting == len(cell) else 'to come'}"
         parts.append(word if len(cell) == 1 else several)
-    name = row.tool if row.name == row.tool else f"{row.tool} · {row.name}"
+    tool = one_line(row.tool, limit=100)
+    name = tool if row.name == tool else f"{tool} · {row.name}"
     first = f"{name} · {WAYS[way].title}: {', '.join(parts) or 'not run'}"
     worst = cell[0] if cell else None
     if worst is None or worst.handling is None:

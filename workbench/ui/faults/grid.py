@@ -124,8 +124,7 @@ class FaultGrid(RowsOf[GridLine]):
 
     def cell_at(self, position: int, column: int) -> Cell:
         """Return the executions of a cell, worst first, or () if it has none."""
-        cells = self.rows[position].row.cells
-        return cells[_WAYS[column]] if cells is not None else ()
+        return self.rows[position].row.cells.get(_WAYS[column], ())
 
     def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) column, if there is one."""
@@ -166,9 +165,7 @@ class FaultGrid(RowsOf[GridLine]):
         lines: list[GridLine] = []
         for row in self._grid:
             if self.columns.above and not row.is_heading:
-                named = not self.by_case or row.name != row.tool
-                lines += [GridLine(row, False)] if named else []
-                lines.append(GridLine(row, True))
+                lines += [GridLine(row, False), GridLine(row, True)]
             else:
                 lines.append(GridLine(row, not row.is_heading))
         self.rows = lines
@@ -192,10 +189,12 @@ class FaultGrid(RowsOf[GridLine]):
         name = "" if columns.above else indent + cut_name(row.name, columns.name - len(indent) - 1, self._names)
         pieces: list[Piece] = [(fit(name, columns.name), "")]
         for column, width_of_column in enumerate(columns.ways):
-            cell, room = self.cell_at(position, column), width_of_column - columns.form.gap
+            cell, room = self.cell_at(position, column), width_of_column - 1
             here = position == self.cursor and column == self._column
-            pieces.append((fit(text_of(cell, columns.form), room), "cell" if here else style_of(status_of(cell))))
-            pieces.append((" " * columns.form.gap, ""))
+            pieces.append(
+                (fit(text_of(cell, short=columns.short), room), "cell" if here else style_of(status_of(cell)))
+            )
+            pieces.append((" ", ""))
         return pieces[:-1], []
 
     def on_resize(self, event: Resize) -> None:
