@@ -86,8 +86,8 @@ def test_columns_fit_into_usual_terminals(room: int, above: bool) -> None:
 def test_long_names_use_the_width_beside_the_columns() -> None:
     name = "refund_by_card_after_two_weeks_without_any_answer"
     rows = grid_rows([record(name, "find_order", "error", "crashed")], by_case=True)
-    narrow, wide = columns_for(rows, 115), columns_for(rows, 190)
-    assert narrow.name + sum(narrow.ways) - 1 == 115
+    narrow, wide = columns_for(rows, 105), columns_for(rows, 190)
+    assert narrow.name + sum(narrow.ways) - 1 == 105
     assert wide.name > len(name)
     assert wide.name + sum(wide.ways) < 190, "but no more than they need"
 

@@ -4,9 +4,8 @@ import pytest
 
 from tests.hostile import HOSTILE
 from workbench.events.events import CaseError, CaseRef, MetricResult, PlannedCase
-from workbench.results.cells import cell_len
 from workbench.results.document import Subject
-from workbench.results.history import bar, build
+from workbench.results.history import build
 from workbench.results.lines import View
 from workbench.results.panes import panes_of
 from workbench.results.repeats import summarize
@@ -74,16 +73,6 @@ def test_pane_fits_with_any_content(text: str, width: int) -> None:
         for line in build(subject, View(width, full=full)).lines:
             assert line.cell_len <= width
             assert "\x1b" not in line.plain
-
-
-@pytest.mark.parametrize(("states", "places"), [("pp", (1.0,)), ("ff", (0.0,)), ("pf", (0.5,))])
-def test_rate_is_inside_its_interval(states: str, places: tuple[float, ...]) -> None:
-    names: dict[str, CaseState] = {"p": "passed", "f": "failed"}
-    case = summarize([execution(number, names[state]) for number, state in enumerate(states, 1)])
-    drawn = bar(case, 41).plain
-    assert cell_len(drawn) == 41
-    assert drawn.index("●") == places[0] * 40
-    assert set(drawn) <= set("·━●")
 
 
 def test_title_shows_flaky_and_the_repeat_of_other_panes() -> None:

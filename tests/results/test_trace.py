@@ -12,7 +12,7 @@ from workbench.results import evidence, trace, trace_reading
 from workbench.results.document import Document, Subject
 from workbench.results.lines import View
 from workbench.results.trace import build, trace_lines
-from workbench.results.trace_drawing import duration, in_column, row_line
+from workbench.results.trace_drawing import duration, row_line
 from workbench.results.trace_reading import cached_trace, conversation_lines, messages, own_events, read_trace
 from workbench.results.trace_sections import BRIEF, data_lines
 from workbench.store.execution import CaseRecord, Turn
@@ -193,7 +193,7 @@ def test_case_without_spans_has_a_tree_without_times_and_a_diff_without_cursor()
 
 def test_durations_have_readable_units() -> None:
     assert [duration(seconds) for seconds in (0.0, 0.0004, 0.0123, 0.9996, 9.994, 12.34, 123.0)] == [
-        *("0.0 ms", "0.4 ms", "12 ms", "1.00 s", "9.99 s", "12.3 s", "2 m 03 s"),
+        *("0.0 ms", "0.4 ms", "12 ms", "1.00 s", "9.99 s", "12.3 s", "2m 03s"),
     ]
 
 
@@ -202,5 +202,5 @@ def test_durations_have_readable_units() -> None:
     [(1.234, "1.23 s"), (60.0, "1m 00s"), (5_999.0, "99m 59s"), (6_000.0, "1h 40m"), (3.6e6, "1000h")],
 )
 def test_duration_fits_its_column(seconds: float, shown: str) -> None:
-    assert in_column(seconds) == shown
+    assert duration(seconds) == shown
     assert len(shown) <= 7

@@ -1,7 +1,6 @@
 """The pane "Evidence" of a case: its error, turns, criteria, changes and settings."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 from rich.text import Text
@@ -16,7 +15,7 @@ from workbench.results.evidence_frame import WIDE, add_pieces, indent, labelled
 from workbench.results.evidence_frame import room as room_of
 from workbench.results.evidence_reasons import case_error_lines, thawed_lines
 from workbench.results.evidence_turn import SCORES, turn_line, turn_pieces, turn_status
-from workbench.results.faces import BY_FUNCTION, FACES, HOLDS, by_weight, chip, glyph, score_line
+from workbench.results.faces import BY_FUNCTION, FACES, HOLDS, by_weight, glyph, score_line
 from workbench.results.frozen import frozen_lines
 from workbench.results.judged import criterion_tags, is_function, results
 from workbench.results.lines import (
@@ -205,36 +204,18 @@ def _add_criteria(document: Document, record: CaseRecord, view: View) -> None:
     if not judged:
         return
     document.gap()
-    lines = _in_columns(record, judged, view) if view.width >= WIDE else _in_a_row(record, judged, view)
-    document.add(cut_line(line, view.width) for line in lines)
+    document.add(cut_line(line, view.width) for line in _in_columns(record, judged, view))
     if any(map(is_function, record.metrics.values())):
         legend = f"{indent(view)}{BY_FUNCTION.glyph} function: a function judged, not a model"
         document.add([Text.styled(legend, "muted")])
 
 
-def _in_a_row(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
-    room = max(view.width - 2, 10)
-    lines = ((result, chip(result) + _signs(record, result)) for result in judged)
-    more = ((result, line, joined([line, *_found(record, result)], "  ")) for result, line in lines)
-    shown = [(result, full if full.cell_len <= room else line) for result, line, full in more]
-    for is_long, several in groupby(shown, key=lambda item: item[1].cell_len > room):
-        if not is_long:
-            yield from (Text.assemble(indent(view), line) for line in flow((line for _, line in several), room, "   "))
-            continue
-        # Names that are cut would look alike, so the score is below them.
-        for result, _ in several:
-            named = wrap(Text.assemble(glyph(result.status), f" {one_line(result.name, limit=100)}"), room)
-            scored = [Text.assemble(score_line(result), _signs(record, result)), *_found(record, result)]
-            below = [Text.assemble("  ", line) for line in flow(scored, room - 2, "  ")]
-            yield from hang(Text(), [*named, *below], len(indent(view)))
-
-
 def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) -> Iterator[Line]:
     room = max(view.width - 2, 10)
-    longest = max((cell_len(one_line(result.name, limit=60)) for result in judged), default=0)
-    column = min(longest, max(view.width - 34, 12))
-    for result in judged:
-        name = cut_name(one_line(result.name, limit=60), column)
+    names = [one_line(result.name, limit=60) for result in judged]
+    column = min(max(map(cell_len, names), default=0), max(view.width - (34 if view.width >= WIDE else 20), 12))
+    for result, whole in zip(judged, names, strict=True):
+        name = cut_name(whole, column, names)
         named: Line = Text.assemble(indent(view), glyph(result.status), pad(Text(f" {name}"), column + 3))
         tags, left = criterion_tags(record, result.name), room - column - 20
         more = [*tags, *_found(record, result)]
@@ -242,10 +223,6 @@ def _in_columns(record: CaseRecord, judged: Sequence[MetricResult], view: View) 
         yield named + pad(score_line(result), 13) + joined(beside, "  ")
         # Below the name, because below the score they would seem to belong to the next criterion.
         yield from hang(Text(), flow(more[len(beside) :], room - 4, "  "), 4)
-
-
-def _signs(record: CaseRecord, result: MetricResult) -> Line:
-    return Text.assemble(*(Text(" ") + tag for tag in criterion_tags(record, result.name)))
 
 
 def _found(record: CaseRecord, result: MetricResult) -> Iterator[Line]:

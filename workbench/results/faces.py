@@ -133,14 +133,9 @@ def by_weight(results: Sequence[MetricResult]) -> list[MetricResult]:
     return sorted(results, key=lambda result: FACES[result.status].rank)
 
 
-def chip(result: MetricResult, *, short: bool = False, width: int = 0) -> Line:
-    """Return a result on one line: `✗ response_match_score 0.61 < 0.80`. Its name is cut if `width` is too small."""
-    sign, score = glyph(result.status), score_line(result)
-    name = f" {short_name(result.name) if short else one_line(result.name, limit=60)}"
-    room = width - sign.cell_len - score.cell_len - 1
-    if width and room < cell_len(name):
-        name = cut_words(name, max(room, 8))
-    return Text.assemble(sign, name, " ", score)
+def chip(result: MetricResult) -> Line:
+    """Return a result on one line: `✗ response_match 0.61 < 0.80`."""
+    return Text.assemble(glyph(result.status), f" {short_name(result.name)} ", score_line(result))
 
 
 def score_line(result: MetricResult) -> Text:
@@ -166,20 +161,8 @@ def cut_words(name: str, width: int) -> str:
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:
-    """Return as many results as fit on one line, the worst first, and the number of others."""
-    ordered = by_weight(results)
-    for count in range(len(ordered), 0, -1):
-        more: Line = Text.styled(f"  +{len(ordered) - count}", "muted") if count < len(ordered) else Text()
-        for short in (False, True):
-            line = joined([chip(result, short=short) for result in ordered[:count]], "   ") + more
-            if line.cell_len <= width:
-                return line
-    if not ordered:
-        return Text()
-    # The score of the worst is whole, even if nothing says how many others there are.
-    more = Text.styled(f"  +{len(ordered) - 1}", "muted") if len(ordered) > 1 else Text()
-    line = chip(ordered[0], short=True, width=width - more.cell_len) + more
-    return line if line.cell_len <= width else cut_line(chip(ordered[0], short=True, width=width), width)
+    """Return the results on one line of at most `width` cells, the worst first."""
+    return cut_line(joined(map(chip, by_weight(results)), "   "), width)
 
 
 def stale_mark(changes: Collection[Change], room: int) -> str:

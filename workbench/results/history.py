@@ -158,7 +158,6 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
         return
     of_all = Text.styled(percent(rate.rate or 0.0), "strong")
     yield from part("rate", Text.assemble(of_all, (f"  {interval(rate)}", "muted")), view)
-    yield from under(Text(), [bar(case, min(40, view.room - 1))])
     if case.until is not None:
         style = {"above": "status-passed", "below": "status-failed"}.get(case.sure or "", "status-not-evaluated")
         yield from part("target", Text.styled(sureness(case), style), view)
@@ -167,24 +166,6 @@ def _rate(case: CaseRepeats, view: View) -> Iterator[Line]:
     hats = [(k, value) for k in dict.fromkeys(ks) if (value := case.pass_hat(k)) is not None]
     shown = (Text.assemble((f"{k} ", "muted"), share(value)) for k, value in hats)
     yield from hang(label("pass^k"), flow(shown, view.room), 15)
-
-
-def bar(case: CaseRepeats, width: int) -> Line:
-    """Return a bar from 0 to 100% with the interval `━` of the pass rate, the rate `●` and the target `│`: `·━●━│·`."""
-    rate, last = case.rate, max(width - 1, 1)
-    low, high, here = math.floor(rate.low * last), math.ceil(rate.high * last), round((rate.rate or 0.0) * last)
-    wanted = None if case.until is None else round(case.until * last)
-    cells = Text()
-    for cell in range(last + 1):
-        if cell == here:
-            cells.append("●", "strong")
-        elif cell == wanted:
-            cells.append("│", "hint")
-        elif low <= cell <= high:
-            cells.append("━", FLAKY.variable if case.flaky else "")
-        else:
-            cells.append("·", "muted")
-    return cells
 
 
 def _executions(case: CaseRepeats, view: View) -> Iterator[Line]:

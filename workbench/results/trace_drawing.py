@@ -149,7 +149,7 @@ def row_line(
         cost = money(total.cost, currency) if total.calls and total.cost is not None else ""
         line.append(f"{cost:>{columns.cost - 1}} ", "muted")
     if columns.time:
-        time = "no end" if node.seconds is None else in_column(node.seconds)
+        time = "no end" if node.seconds is None else duration(node.seconds)
         if node.recalled or node.frozen:
             time = "earlier" if node.recalled else "frozen"
         line.append(f"{time:>{columns.time - 1}} ", "status-error" if node.error else "")
@@ -159,15 +159,15 @@ def row_line(
 
 
 def duration(seconds: float) -> str:
-    """Return a duration as text: `0.4 ms`, `123 ms`, `1.23 s` or `2 m 03 s`."""
-    if seconds < 0.00995:
-        return f"{seconds * 1000:.1f} ms"
+    """Return a duration in at most seven cells: `0.4 ms`, `123 ms`, `1.23 s`, `2m 03s`, `1h 40m` or `1000h`."""
     if seconds < 0.9995:
-        return f"{seconds * 1000:.0f} ms"
+        return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
     if seconds < 59.95:
         return f"{seconds:.2f} s" if seconds < 9.995 else f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} m {rest:02} s"
+    if minutes < 100:
+        return f"{minutes}m {rest:02}s"
+    return f"{minutes // 60}h {minutes % 60:02}m" if minutes < 6000 else f"{minutes // 60}h"
 
 
 def name_of(node: Node) -> str:
@@ -188,16 +188,6 @@ def _name(node: Node, branches: str, width: int, *, opened: bool) -> Text:
         name = cut(name, room)
     fill = width - len(branches) - 2 - (len(name) if name.isascii() else cell_len(name))
     return Text.assemble((branches, "rule"), (f"{glyph} ", style), (name, style), " " * max(fill, 1))
-
-
-def in_column(seconds: float) -> str:
-    """Return a duration in at most seven cells: `1.23 s`, `2m 03s`, `1h 40m` or `1000h`."""
-    if seconds < 59.95:
-        return duration(seconds)
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 100:
-        return f"{minutes}m {rest:02}s"
-    return f"{minutes // 60}h {minutes % 60:02}m" if minutes < 6000 else f"{minutes // 60}h"
 
 
 def _bar(node: Node, scale: Scale, width: int) -> Text:

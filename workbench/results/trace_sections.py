@@ -3,7 +3,6 @@
 The contents of a request are created when they become visible, because later requests repeat all earlier contents.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -27,7 +26,6 @@ BRIEF = 120
 """Maximum number of lines of a value that are shown. Copying copies all of it."""
 _COUNTED = 1_000
 """Maximum number of lines of a value that are laid out and counted."""
-_KEY = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: )(.*)$', re.DOTALL)
 
 
 def add_contents(document: Document, read: TraceRead, key: str, digests: Sequence[str], view: View) -> None:
@@ -225,8 +223,7 @@ def data_lines(value: Any, indent: int, view: View) -> Iterator[Line]:
         note = f"cut at {value['cut_at']:,} of {value['characters']:,} characters of JSON"
         lines = [Text.styled(note, "status-not-evaluated"), *wrap(Text(plain(begins, limit=200_000)), width)]
     else:
-        text = pretty(value, most=None if view.full else _COUNTED)
-        lines = [_with_key(line) for line in wrap_indented(text, width)]
+        lines = wrap_indented(pretty(value, most=None if view.full else _COUNTED), width)
     if len(lines) > BRIEF and not view.full:
         most = _COUNTED - BRIEF
         more = counted(min(len(lines) - BRIEF, most), "more line")
@@ -241,12 +238,3 @@ def _cut_off(value: Any) -> str | None:
         numbers = type(value["cut_at"]) is int and type(value["characters"]) is int
         return value["begins"] if numbers and isinstance(value["begins"], str) else None
     return None
-
-
-def _with_key(line: Line) -> Line:
-    """Return a line of JSON with its key in another style. The line must have no marked differences."""
-    found = _KEY.match(line.plain)
-    if found is None:
-        return line
-    blank, key, colon, rest = found.groups()
-    return Text.assemble(blank, (key, "label"), (colon, "muted"), rest)
