@@ -38,9 +38,8 @@ from workbench.editing.triage.triage_file import changed, triage_path
 from workbench.events.events import MetricResult, MetricStatus, Noticed, RunFinished, SpansRecorded, TurnFinished
 from workbench.exporting import html as export_html
 from workbench.exporting.adk import build_adk
-from workbench.exporting.case_table import SCRIPT, SCRIPT_DIGEST
 from workbench.exporting.exporter import Pieces, RunContext
-from workbench.exporting.html import STYLE, build_html
+from workbench.exporting.html import SCRIPT, SCRIPT_DIGEST, STYLE, build_html
 from workbench.exporting.tables import build_csv, build_markdown, code_span
 from workbench.results import evidence
 from workbench.results.document import Subject

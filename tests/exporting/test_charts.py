@@ -4,8 +4,7 @@ import pytest
 
 from workbench.editing.triage.entry import About, Entry, Judged, agreements
 from workbench.events.events import CaseFinished, CaseRef, MetricResult, PlannedCase, RunStarted, Usage
-from workbench.exporting.case_table import agreement_tables, distribution, trend_words
-from workbench.exporting.html import build_html
+from workbench.exporting.html import agreement_tables, build_html, distribution, trend_words
 from workbench.results.costs import Costs
 from workbench.results.tally import scores
 from workbench.store.execution import CaseRecord

@@ -12,8 +12,15 @@ from workbench.results import evidence, trace, trace_reading
 from workbench.results.document import Document, Subject
 from workbench.results.lines import View
 from workbench.results.trace import build, trace_lines
-from workbench.results.trace_drawing import duration, row_line
-from workbench.results.trace_reading import cached_trace, conversation_lines, messages, own_events, read_trace
+from workbench.results.trace_reading import (
+    cached_trace,
+    conversation_lines,
+    duration,
+    messages,
+    own_events,
+    read_trace,
+    row_line,
+)
 from workbench.results.trace_sections import BRIEF, data_lines
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.spans import read_turn

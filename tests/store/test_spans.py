@@ -8,7 +8,7 @@ import pytest
 from workbench.events.events import CaseRef, SpansRecorded
 from workbench.files.prices import Price, Prices
 from workbench.results.costs import totals
-from workbench.results.trace_drawing import draw_path, path_of, visited_names
+from workbench.results.trace_reading import draw_path, path_of, visited_names
 from workbench.store.spans import TurnTrace, content_digests, read_turn
 
 REF = CaseRef("desk", "desk/r.evalset.json", "r", "one")

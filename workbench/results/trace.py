@@ -35,8 +35,19 @@ from workbench.results.lines import (
 from workbench.results.machines import lost_words, placed_words
 from workbench.results.sections import add_plugin_sections
 from workbench.results.texts import compact
-from workbench.results.trace_drawing import Columns, Scale, duration, name_of, row_line, visited_names
-from workbench.results.trace_reading import TraceRead, TurnRead, cached_trace, conversation_lines, own_events
+from workbench.results.trace_reading import (
+    Columns,
+    Scale,
+    TraceRead,
+    TurnRead,
+    cached_trace,
+    conversation_lines,
+    duration,
+    name_of,
+    own_events,
+    row_line,
+    visited_names,
+)
 from workbench.results.trace_sections import add_sections, graph_lines
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.spans import Node, TurnTrace

@@ -13,8 +13,7 @@ from workbench.results.document import Document, Item, Rows
 from workbench.results.judged import message_text
 from workbench.results.lines import Line, View, cut_line, fold, hang, hang_text, safe, wrap, wrap_indented
 from workbench.results.texts import beginning, pretty
-from workbench.results.trace_drawing import GLYPHS, PathLine, draw_path, visited_names
-from workbench.results.trace_reading import Lost, TraceRead, part_words
+from workbench.results.trace_reading import GLYPHS, Lost, PathLine, TraceRead, draw_path, part_words, visited_names
 from workbench.store.spans import Node, content_digests, request_of, tool_names
 from workbench.text.counting import counted
 from workbench.text.json_values import mapping, objects, string
