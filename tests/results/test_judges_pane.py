@@ -30,7 +30,7 @@ def test_thousand_sentences_are_thousand_items() -> None:
     document = build(Subject(record_of(events([claims(sentences=many)]))), View(76))
     sentences = [item for item in document.items if item.key.startswith("claim/")]
     assert len(sentences) == 1001
-    assert document.lines[sentences[1000].start].plain.endswith("999: text")
+    assert "999: text" in document.lines[sentences[1000].start].plain
 
 
 def test_reply_with_an_empty_verdict_is_shown() -> None:

@@ -1,4 +1,10 @@
-"""Export of a run as a self-contained HTML page with charts and a table."""
+"""Export of a run as a self-contained HTML page.
+
+The page loads nothing and escapes foreign text. Each case has the lines and styles of the terminal. The first 50 cases
+that did not pass are open, except cancelled ones. Charts are inline SVG, each with a title that gives the same figures
+as text. A click on a title sorts the table of cases. The page's policy allows exactly one script, by its digest, which
+only moves rows. Without scripts, the table is in the order of the cases, and its titles are disabled.
+"""
 
 import base64
 import hashlib

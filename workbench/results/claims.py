@@ -9,17 +9,14 @@ from workbench.events.events import MetricResult
 from workbench.results.document import Document, Subject, Target
 from workbench.results.faces import HOLDS, LABELS, Face
 from workbench.results.judged import is_shown_in, number, question_key, results
-from workbench.results.lines import Line, View, cut_line, flow, hang, hang_text, labelled, pad, part, safe, under, wrap
+from workbench.results.lines import Line, View, cut_line, flow, hang, hang_text, pad, part, safe, shortened, under, wrap
 from workbench.results.triage import overridden
 from workbench.store.execution import CaseRecord
 from workbench.text.counting import counted, cut_score
 from workbench.text.json_values import mapping, objects, string
 from workbench.text.safe_text import one_line, plain
 
-_NARROW = 60
-"""The minimum width for a separate column of labels."""
-_REASON = 5
-"""The indentation of the reason for a label, in cells."""
+_SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))
 _KINDS = {
     "instructions": "the agent's instructions",
     "user": "the user's message",
@@ -29,7 +26,6 @@ _KINDS = {
     "call": "a tool call",
     "result": "a tool result",
 }
-_TO_QUESTION = Text.styled("enter shows the question", "hint")
 
 
 def score_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterator[Line]:
@@ -61,8 +57,6 @@ def score_lines(record: CaseRecord, result: MetricResult, view: View) -> Iterato
 def add_texts(document: Document, subject: Subject, index: int, result: MetricResult, view: View) -> list[str]:
     """Add the judged texts of turn `index`, each sentence as an item. Return the keys of unsupported sentences."""
     texts = objects(result.details.get("texts")) if is_shown_in(result.name, "claims") else []
-    labels = [len(face_of(item).word) for text in texts for item in objects(text.get("sentences"))]
-    column = max(labels, default=0) + 2
     problems: list[str] = []
     question = 0
     for place, text in enumerate(texts):
@@ -81,9 +75,10 @@ def add_texts(document: Document, subject: Subject, index: int, result: MetricRe
         for number_, item in enumerate(sentences):
             key, holds = f"claim/{index}/{place}/{number_}", string(item.get("label")) in HOLDS
             mine = overridden(subject, result.name, index + 1, "sentence", string(item.get("text")))
-            lines = list(_sentence(item, column, view.width, mine))
-            if view.is_open(key) or not holds:
-                lines += hang(Text(), _reason(item, index, bool(event), max(view.width - _REASON, 10)), _REASON)
+            opened = view.is_open(key) or not holds
+            lines = list(hang(Text(" "), sentence_lines(item, index, view.width - 1, opened=opened, mine=mine), 1))
+            if opened:
+                lines += hang(Text(), flow(_hints(item, bool(event)), max(view.width - 3, 10), "  "), 3)
             targets = (*_targets(item, result.name, index, question - 1), *event)
             document.add_item(key, lines, opens=holds, targets=targets)
             if not holds:
@@ -127,20 +122,6 @@ def face_of(item: dict[str, Any]) -> Face:
     return LABELS.get(string(item.get("label")), LABELS["unlabelled"])
 
 
-def _sentence(item: dict[str, Any], column: int, width: int, mine: Line) -> Iterator[Line]:
-    face = face_of(item)
-    body = Text(" ".join(plain(string(item.get("text"))).split("\n")).strip() or "(empty)")
-    if mark := mark_of(item):
-        body.append(f"  ({mark})", "muted")
-    if width < _NARROW:
-        # There is no room for a column of labels, so the word follows its sentence.
-        lead, gutter = Text.styled(f" {face.glyph}", face.variable), 3
-        body.append(f"  {face.word}", face.variable)
-    else:
-        lead, gutter = Text.assemble(" ", (f"{face.glyph} {face.word}", face.variable)), column + 3
-    yield from hang_text(lead, body + mine, width, gutter)
-
-
 def mark_of(item: dict[str, Any]) -> str:
     """Return a note on the origin of a sentence, or "" if the judge copied the sentence from the answer."""
     if item.get("origin") == "dropped":
@@ -164,26 +145,49 @@ def _targets(item: dict[str, Any], criterion: str, turn: int, number: int) -> tu
     return (Target("Trace", tuple(places)), question) if places else (question,)
 
 
-def _reason(item: dict[str, Any], turn: int, has_event: bool, width: int) -> Iterator[Line]:
-    """Yield the reason for a label: the judge's explanation, excerpts for and against it, and their source."""
-    sections = [
-        ("why", "", string(item.get("rationale"))),
-        ("supports", "evidence-for", string(item.get("supporting"))),
-        ("contradicts", "evidence-against", string(item.get("contradicting"))),
-    ]
-    for name, style, text in sections:
-        if text.strip():
-            yield from labelled(name, safe(text.strip(), style), width)
-    if not any(text.strip() for _, _, text in sections):
-        yield from wrap(Text.styled("the judge gave no reason", "muted"), width)
-    if mapping(item.get("source")) or any(text.strip() for _, style, text in sections if style):
-        known = string(mapping(item.get("source")).get("kind")) in _KINDS
-        hint = Text.styled("enter goes there", "hint") if known else _TO_QUESTION
-        yield from labelled("from", Text.assemble(origin_words(item, turn), "  ", hint), width)
-    else:
-        yield from wrap(_TO_QUESTION, width)
+def _hints(item: dict[str, Any], has_event: bool) -> Iterator[Line]:
+    known = string(mapping(item.get("source")).get("kind")) in _KINDS
+    yield Text.styled("enter goes there" if known else "enter shows the question", "hint")
     if has_event:
-        yield from wrap(Text.styled("i shows its event in the trace", "hint"), width)
+        yield Text.styled("i shows its event in the trace", "hint")
+
+
+def sentence_lines(
+    item: dict[str, Any], turn: int, width: int, *, opened: bool, mine: Line | None = None
+) -> Iterator[Line]:
+    """Yield a sentence of turn `turn` (from 0) with its mark and the user's label `mine`.
+
+    If it is `opened`, also yield passages about it and the judge's reason, all of them, else only if it is unsupported,
+    and shortened.
+    """
+    face, holds = face_of(item), string(item.get("label")) in HOLDS
+    text = " ".join(plain(string(item.get("text"))).split()) or "(empty)"
+    words = Text.styled(text, "" if holds else "strong")
+    if mark := mark_of(item):
+        words.append(f"  ({mark})", "muted")
+    if face.word != "supported":
+        words.append(f"  {face.word}", face.variable)
+    yield from hang_text(Text.styled(f"{face.glyph} ", face.variable), words + (mine or Text()), width, 2)
+    if opened or not holds:
+        yield from hang(Text(), _passages(item, turn, max(width - 4, 8), full=opened), 2)
+
+
+def _passages(item: dict[str, Any], turn: int, width: int, *, full: bool) -> Iterator[Line]:
+    """Yield the passages about a sentence and their source: `− "eta": "Tue"`, `track_parcel, a tool result in turn 1`.
+
+    Without passages or if `full`, also yield the judge's reason.
+    """
+    most = 1_000_000 if full else 2
+    found = [(sign, style, text) for sign, style, key in _SIDES if (text := string(item.get(key)).strip())]
+    for sign, style, text in found:
+        lines = shortened(wrap(safe(" ".join(text.split()), style), width), most, width)
+        yield from hang(Text.styled(f"{sign} ", style), lines, 2)
+    if (found or full) and mapping(item.get("source")):
+        yield from hang(Text(), wrap(origin_words(item, turn), width), 2)
+    reason = " ".join(plain(string(item.get("rationale"))).split())
+    if full or not found:
+        reason = reason or ("" if found or not full else "the judge gave no reason")
+        yield from shortened(wrap(Text.styled(reason, "muted"), width), most, width) if reason else ()
 
 
 def origin_words(item: dict[str, Any], turn: int) -> Line:

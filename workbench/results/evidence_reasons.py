@@ -14,7 +14,7 @@ from workbench.criteria.value_rules import compare, described
 from workbench.events.events import MetricResult, Thawed
 from workbench.files.invocation import content_text
 from workbench.results.calls import difference_lines
-from workbench.results.claims import face_of, mark_of, origin_words
+from workbench.results.claims import face_of, sentence_lines
 from workbench.results.error import error_lines
 from workbench.results.evidence_calls import call_row
 from workbench.results.evidence_frame import gutter, labelled, room
@@ -25,7 +25,7 @@ from workbench.results.lines import Line, View, fold, hang, hang_text, safe, sho
 from workbench.store.execution import CaseRecord, Turn
 from workbench.store.reasons import judge_in
 from workbench.text.counting import counted
-from workbench.text.json_values import mapping, objects, string
+from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line, plain
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ _ELSEWHERE: tuple[Shown, ...] = ("calls", "words", "simulator")
 """Parts of the evidence that show differences themselves. Criteria shown there need no reason in words."""
 _VOTES = re.compile(r" by \d+ of \d+ votes?( \(\d+ samples?\))?")
 """The count of votes in a reason. It is left out, because the pane "Judges" shows it."""
-_SIDES = (("+", "evidence-for", "supporting"), ("−", "evidence-against", "contradicting"))
 _PARTS = {"instruction": "the instruction", "tools": "the tools", "config": "the config"}
 """Names for parts of requests to models, by their keys in recordings."""
 _MARKS = {"changed": "differs", "gone": "missing", "new": "extra"}
@@ -115,39 +114,7 @@ def claim_lines(claims: Sequence[dict[str, Any]], turn: int, view: View) -> Iter
             yield fold(f"▸ {counted(len(group), 'sentence')} supported", room(view))
             continue
         for item in group:
-            yield from _claim(item, turn, view)
-
-
-def _claim(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
-    face, holds = face_of(item), string(item.get("label")) in HOLDS
-    text = " ".join(plain(string(item.get("text"))).split()) or "(empty)"
-    words = Text.styled(text, "" if holds else "strong")
-    if mark := mark_of(item):
-        words.append(f"  ({mark})", "muted")
-    if face.word != "supported":
-        words.append(f"  {face.word}", face.variable)
-    yield from hang_text(Text.styled(f"{face.glyph} ", face.variable), words, room(view), 2)
-    if not holds or view.full:
-        yield from hang(Text(), _passages(item, turn, view), 2)
-
-
-def _passages(item: dict[str, Any], turn: int, view: View) -> Iterator[Line]:
-    """Yield the passages about a sentence and their source: `− "eta": "Tue"`, `track_parcel, a tool result in turn 1`.
-
-    Without passages or in a full view, also yield the judge's reason.
-    """
-    width, most = max(room(view) - 4, 8), 1_000_000 if view.full else 2
-    found = [(sign, style, string(item.get(key)).strip()) for sign, style, key in _SIDES]
-    origin = origin_words(item, turn) if mapping(item.get("source")) else Text()
-    for sign, style, text in found:
-        if text:
-            lines = shortened(wrap(safe(" ".join(text.split()), style), width), most, width)
-            yield from hang(Text.styled(f"{sign} ", style), lines, 2)
-    if origin and any(text for _, _, text in found):
-        yield from hang(Text(), wrap(origin, width), 2)
-    reason = " ".join(plain(string(item.get("rationale"))).split())
-    if reason and (view.full or not any(text for _, _, text in found)):
-        yield from shortened(wrap(Text.styled(reason, "muted"), width), most, width)
+            yield from sentence_lines(item, turn, room(view), opened=view.full)
 
 
 def missed_in(record: CaseRecord, state: Path | None) -> "MissedCall | None":

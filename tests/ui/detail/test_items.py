@@ -85,7 +85,7 @@ async def test_the_cursor_goes_from_sentence_to_sentence(make_app: MakeApp) -> N
     async with app.run_test(size=(76, 36)) as pilot:
         detail = await show(pilot, only(judged_case(), CLAIMS), JUDGES)
         assert key(app) == "claim/0/1/1"
-        assert "▌✗ contradictory   It will arrive tomorrow" in "\n".join(app.seen())
+        assert "▌✗ It will arrive tomorrow" in "\n".join(app.seen())
         assert detail.move("down")
         await pilot.pause()
         assert key(app) == "claim/0/1/2"
