@@ -62,7 +62,7 @@ def test_difference_in_the_middle_of_a_long_text_is_shown(texts: Texts) -> None:
     assert len(found) < 30
     assert any("Line 2500 is −{fine}." in line for line in found)
     assert any("Line 2500 is +{broken}." in line for line in found)
-    assert any("lines unchanged" in line for line in found)
+    assert any("characters unchanged" in line for line in found)
 
 
 def test_line_of_100_kb_is_cut_around_differences(texts: Texts) -> None:

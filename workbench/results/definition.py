@@ -14,6 +14,7 @@ from workbench.results.document import Document, Subject
 from workbench.results.lines import Line, View, flow, fold, hang_text, label, part, safe, under, wrap, wrap_indented
 from workbench.results.texts import compact, pretty, pretty_lines
 from workbench.text.counting import amount, counted, threshold
+from workbench.text.json_values import objects, string
 from workbench.text.safe_text import one_line
 
 STATE_LINES = 3
@@ -38,10 +39,7 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
     if case.session_input and not ran:
         yield from under(label("session"), _session(case.session_input, view))
     if case.scenario is not None:
-        for key, value in case.scenario.items():
-            if value is not None:
-                text = value if isinstance(value, str) else compact(value)
-                yield from part(_SCENARIO.get(key, one_line(key, limit=12)), safe(text), view)
+        yield from scenario_lines(case.scenario, view)
     rubrics: list[Line] = []
     for rubric in case.rubrics:
         content = rubric.get("rubric_content")
@@ -52,6 +50,21 @@ def case_setting(case: EvalCase, view: View, *, ran: bool) -> Iterator[Line]:
     yield from under(label("rubrics"), rubrics)
     if case.final_session_state and not ran:
         yield from under(label("end state"), pretty_lines(case.final_session_state, view.room))
+
+
+def scenario_lines(scenario: Mapping[str, Any], view: View) -> Iterator[Line]:
+    """Yield the starting prompt, the plan and the persona of a simulated user."""
+    for key, value in scenario.items():
+        if isinstance(value, dict) and value.get("id"):
+            about = f"{string(value['id'])}  {string(value.get('description'))}"
+            does = (
+                f"· {string(one.get('name'))}: {string(one.get('description'))}"
+                for one in objects(value.get("behaviors"))
+            )
+            value = "\n".join([about, *does])
+        if value is not None:
+            text = value.strip() if isinstance(value, str) else compact(value)
+            yield from part(_SCENARIO.get(key, one_line(key, limit=12)), safe(text), view)
 
 
 def _criterion(criterion: Criterion) -> Line:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from rich.text import Text
 
 from workbench.events.events import MetricResult, MetricStatus
-from workbench.results.cells import cell_len, cut, cut_name
+from workbench.results.cells import cell_len, cut
 from workbench.results.lines import Line, cut_line, joined
 from workbench.store.execution import CaseState
 from workbench.store.inputs import KINDS, Change, describe_few
@@ -148,16 +148,6 @@ def short_name(criterion: str) -> str:
     """Return `response_match` for `response_match_score`, as safe text."""
     name = one_line(criterion, limit=60)
     return _SUFFIX.sub("", name) or name
-
-
-def cut_words(name: str, width: int) -> str:
-    """Return the safe name of a criterion in at most `width` cells: `rubric…quality`. Whole words are cut first."""
-    if cell_len(name) <= width:
-        return name
-    words = name.split("_")
-    ends = [(first, last) for first in range(1, len(words)) for last in range(1, len(words) - first)]
-    short = [f"{'_'.join(words[:first])}…{'_'.join(words[-last:])}" for first, last in ends]
-    return max((one for one in short if cell_len(one) <= width), key=cell_len, default="") or cut_name(name, width)
 
 
 def chips(results: Sequence[MetricResult], width: int) -> Line:

@@ -1,7 +1,7 @@
 """The overview as a document: its lines, and the selectable causes, criteria and changed cases."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from rich.text import Text
@@ -9,7 +9,7 @@ from rich.text import Text
 from workbench.results.cells import cell_len, cut_name
 from workbench.results.definition import fault_lines, file_faults, file_lines
 from workbench.results.document import Document
-from workbench.results.faces import BY_FUNCTION, FACES, FROZEN, Status, cut_words, short_name
+from workbench.results.faces import BY_FUNCTION, FACES, FROZEN, Status, short_name
 from workbench.results.frozen import frozen_total
 from workbench.results.lines import Line, View, cut_line, flow, hang_text, joined, pad, shortened, wrap
 from workbench.results.tally import BINS, LISTED_CHANGES, Changes, Overview, Scores, Tally
@@ -183,8 +183,7 @@ def _causes(overview: Overview, width: int) -> list[Row]:
 def _criteria(found: Tally, width: int) -> list[Row]:
     """Return a heading, and a row for each criterion, with separate rows for frozen cases. Return [] without scores.
 
-    If two names would be cut to the same text, the distribution of scores is left out. If two names would still look
-    the same, each name has its own line.
+    If names would be cut too much, the distribution of scores is left out, and then each name has its own line.
     """
     scored = [(one, "") for one in found.scores if one.cases]
     scored += [(one, f" {FROZEN.glyph}") for one in found.frozen_scores if one.cases]
@@ -198,15 +197,11 @@ def _criteria(found: Tally, width: int) -> list[Row]:
     counts = [f"{cut_to_tenths(one.passed)}/{one.cases:,}" for one, _ in scored]
     limits = ["" if one.threshold is None else f"≥{threshold_text(one.threshold)}" for one, _ in scored]
     count, limit = max(6, *map(len, counts)), max(map(len, limits))
-    tail, spread, shown = _MEAN + 1 + limit, _COLUMNS, None
-    for spread, least in ((_COLUMNS, _NAME), (0, _SHORTEST_NAME)):
-        tail = (spread and spread + 1) + _MEAN + 1 + limit
-        room = width - count - 2 - tail
-        shown = _different([names[one.name] for one, _ in scored], signs, room) if room >= least else None
-        if shown is not None:
-            break
-    ends = ("scores mean  threshold", "mean  threshold", "mean".ljust(limit + 1 + _MEAN) if limit else "mean", "")
-    titles = f"{'passed':>{count}} {next(end for end in ends[not spread :] if len(end) <= tail):>{tail}}"
+    room = width - count - 2 - (_MEAN + 1 + limit)
+    spread = room - _COLUMNS - 1 >= _NAME
+    room -= spread * (_COLUMNS + 1)
+    end = "scores mean  threshold" if spread and limit else "mean".ljust(_MEAN + 1 + limit)
+    titles = f"{'passed':>{count}} {end}"
     rows = [Row(_headed("Criteria", titles, width))]
     for number, ((one, frozen), counted_text, least_text) in enumerate(zip(scored, counts, limits, strict=True)):
         key = (FROZEN_CRITERION if frozen else CRITERION) + one.name
@@ -214,11 +209,11 @@ def _criteria(found: Tally, width: int) -> list[Row]:
         mean = cut_score(one.mean + _ROUNDING, 2, 2)
         line = Text.assemble(f"{counted_text:>{count}} ", _distribution(one) if spread else "")
         line.append(f"{mean:>{_MEAN}} ", "" if spread else style).append(f"{least_text:>{limit}}", "muted")
-        if shown is None:
-            for part in wrap(Text(names[one.name] + signs[number]), max(width, 1)):
-                rows.append(Row(part, key))
-                key = ""
-        named = shown[number] if shown is not None else ""
+        name, sign = names[one.name], signs[number]
+        if room < _SHORTEST_NAME:
+            rows += (Row(part, key) for part in wrap(Text(name + sign), max(width, 1))[:1])
+            key = name = sign = ""
+        named = cut_name(name, room - len(sign), names.values()) + sign
         rows.append(Row(pad(Text(named), width - line.cell_len) + line, key))
     return rows
 
@@ -237,17 +232,6 @@ def _distribution(one: Scores) -> Text:
         level = max(int(found / most * 8 + _ROUNDING), 1) if found else 0
         drawn.append("╌▁▂▃▄▅▆▇█"[level], style if level else "muted")
     return drawn.append(" ")
-
-
-def _different(names: Sequence[str], signs: Sequence[str], room: int) -> list[str] | None:
-    """Return the names with their signs, cut to `room` cells, or None if two of them would look alike."""
-    rooms = [room - len(sign) for sign in signs]
-    of_words = [cut_words(name, cells) for name, cells in zip(names, rooms, strict=True)]
-    of_letters = [cut_name(name, cells, names) for name, cells in zip(names, rooms, strict=True)]
-    for cut in (of_words, of_letters):
-        if len(set(zip(cut, signs, strict=True))) == len(cut):
-            return [name + sign for name, sign in zip(cut, signs, strict=True)]
-    return None
 
 
 def _changes(changes: Changes | None, width: int, most: int) -> list[Row]:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.text import Text
 
 from workbench.events.events import MetricResult
+from workbench.results.definition import scenario_lines
 from workbench.results.document import Document, Subject
 from workbench.results.faces import LABELS, VERDICTS
 from workbench.results.judged import (
@@ -29,9 +30,9 @@ from workbench.results.lines import (
     View,
     cut_line,
     flow,
+    fold,
     hang,
     hang_text,
-    has_style,
     heading,
     label,
     safe,
@@ -48,6 +49,8 @@ from workbench.text.safe_text import one_line, plain
 
 _INDENT = 3
 _BODY = 5
+_SETTING_LINES = 12
+"""Maximum number of lines of a folded scenario."""
 _ABOUT = {
     "final_response_match": "does the answer match the reference?",
     "rubrics": "which rubrics are met?",
@@ -176,7 +179,13 @@ def add_simulated_user(document: Document, subject: Subject, view: View, questio
         return
     document.gap()
     document.add([heading("simulated user", view.width)])
-    _add_setting(document, scenario, view)
+    key, lines = "simulated/setting", list(scenario_lines(scenario, view))
+    if len(lines) > _SETTING_LINES and not view.full:
+        more = fold(f" … {counted(len(lines) - _SETTING_LINES, 'more line')}", view.width)
+        folded = [*lines[:_SETTING_LINES], more]
+        document.add_item(key, lines if view.is_open(key) else folded, opens=True)
+    else:
+        document.add(lines)
     if record is None:
         return
     for event in (one for one in record.simulated if one.question):
@@ -192,42 +201,6 @@ def add_simulated_user(document: Document, subject: Subject, view: View, questio
 def end_words(record: CaseRecord) -> str:
     """Return how a conversation with a simulated user ended, or "": `■ ended by the user's stop signal`."""
     return next((_ENDS[event.ended] for event in record.simulated if event.ended), "")
-
-
-def _add_setting(document: Document, scenario: dict[str, Any], view: View) -> None:
-    """Add the scenario. If it is folded because it is long, it is an item."""
-    key = "simulated/setting"
-    room = max(view.width - 2, 20)
-    brief = list(_setting(scenario, room, full=view.full))
-    folded = any(has_style(line, "fold") for line in brief)
-    lines = list(_setting(scenario, room, full=True)) if view.is_open(key) else brief
-    if folded:
-        document.add_item(key, hang(Text(), lines, 1), opens=True)
-    else:
-        document.add(hang(Text(), lines, 1))
-
-
-def _setting(scenario: dict[str, Any], width: int, *, full: bool) -> Iterator[Line]:
-    """Yield the plan, the starting prompt and the persona, each below its name."""
-    names = {"conversation_plan": "plan", "starting_prompt": "starts with", "user_persona": "persona"}
-    for key, name in names.items():
-        lines = list(_setting_part(scenario.get(key), width))
-        if not lines:
-            continue
-        yield Text.styled(name, "label")
-        yield from hang(Text(), lines if full else shortened(lines, 6, width), 2)
-
-
-def _setting_part(value: Any, width: int) -> Iterator[Line]:
-    room = max(width - 2, 10)
-    if isinstance(value, str) and value.strip():
-        yield from wrap(safe(value.strip()), room)
-    elif isinstance(value, dict):
-        name = one_line(string(value.get("id")), limit=100)
-        yield from wrap(Text.assemble((f"{name}  ", "name"), safe(string(value.get("description")))), room)
-        for behaviour in objects(value.get("behaviors")):
-            name = f"· {one_line(string(behaviour.get('name')), limit=100)}: "
-            yield from wrap(Text.assemble((name, "label"), safe(string(behaviour.get("description")))), room)
 
 
 def message_words(result: MetricResult, record: CaseRecord) -> list[Line]:

@@ -130,10 +130,9 @@ def _word_pieces(text: str, spans: Iterable[Span], kind: Kind, small_gap: re.Pat
 BRIEF_LINES = 24
 """Maximum number of lines of a folded text."""
 BRIEF_MARKED = 2_000
-_KEPT_LINES = 3
 _EQUAL_LINES = 2
 """Maximum number of equal lines that are shown above the first difference."""
-_KEPT_CHARACTERS = 240
+_KEPT_CHARACTERS = 160
 _FULL = 2 * DEFAULT_LIMIT
 _SIGNS = {"missing": "−", "extra": "+"}
 
@@ -197,44 +196,20 @@ def _cut(lines: list[Line], width: int, view: View, beyond: int = 0) -> list[Lin
 
 
 def _excerpt(pieces: Sequence[Piece], width: int, view: View) -> Iterator[Text]:
-    """Yield the pieces as texts. Unless the view is full, a long text is reduced to the parts near differences."""
-    whole = view.full or sum(len(text) for text, _ in pieces) <= BRIEF_MARKED
+    """Yield the pieces as texts. Unless the view is full, long equal passages are cut except near differences."""
     for index, (text, kind) in enumerate(pieces):
+        kept = width if index == 0 else _KEPT_CHARACTERS
         if kind in _SIGNS:
-            kept = text if whole else text[:BRIEF_MARKED]
-            yield from marked([(kept, kind)], view)
-            if len(text) > len(kept):
-                yield Text.styled(f" … {counted(len(text) - len(kept), 'more character')} ", "fold")
-        elif index == 0 and not view.full and len(text) > _EQUAL_LINES * width:
-            yield from _reduced(text, first=True, last=False, most=width)
-        elif whole or len(text) < 3 * _KEPT_CHARACTERS:
+            shown = text if view.full else text[:BRIEF_MARKED]
+            yield from marked([(shown, kind)], view)
+            if len(text) > len(shown):
+                yield Text.styled(f" … {counted(len(text) - len(shown), 'more character')} ", "fold")
+        elif view.full or len(text) < 3 * kept:
             yield Text(plain(text, limit=_FULL))
         else:
-            yield from _reduced(text, first=index == 0, last=index == len(pieces) - 1)
-
-
-def _reduced(text: str, *, first: bool, last: bool, most: int = _KEPT_CHARACTERS) -> Iterator[Text]:
-    """Yield the ends of an equal passage that are next to differences, and the length of the part left out."""
-    head = "" if first else "".join(text[: 4 * _KEPT_CHARACTERS].splitlines(keepends=True)[:_KEPT_LINES])
-    head = head[:_KEPT_CHARACTERS]
-    tail = "" if last else _ending(text, most)
-    left_out = text[len(head) : len(text) - len(tail)]
-    lines = left_out.count("\n")
-    amount = counted(lines, "line") if lines > 1 else counted(len(left_out), "character")
-    at_line_start, to_line_end = not head or head.endswith("\n"), left_out.endswith("\n")
-    yield safe(head)
-    yield Text.styled(f"{'' if at_line_start else ' '}… {amount} unchanged …", "fold")
-    if tail:
-        yield Text(f"{chr(10) if to_line_end else ' '}{plain(tail)}")
-
-
-def _ending(text: str, most: int) -> str:
-    lines = text[-4 * most :].splitlines(keepends=True)[-_KEPT_LINES:]
-    ending = "".join(lines)
-    if len(ending) <= most:
-        return ending
-    start = ending.find(" ", len(ending) - most - 1, len(ending) - most + 20) + 1
-    return ending[start:] if start else ending[-most:]
+            head, tail = text[: kept * (index > 0)], text[len(text) - kept * (index < len(pieces) - 1) :]
+            left_out = counted(len(text) - len(head) - len(tail), "character")
+            yield from (safe(head), Text.styled(f" … {left_out} unchanged … ", "fold"), safe(tail))
 
 
 INDENT = 2

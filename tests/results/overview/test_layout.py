@@ -10,7 +10,7 @@ from tests.hostile import HOSTILE
 from workbench.events.events import CaseRef, MetricResult, PlannedCase
 from workbench.results.causes import group_by_cause
 from workbench.results.document import Document
-from workbench.results.faces import Status, cut_words
+from workbench.results.faces import Status
 from workbench.results.lines import pieces
 from workbench.results.overview import overview_document
 from workbench.results.tally import BINS, ChangedVerdict, Changes, Overview, Scores, Spent, Tally, added, tally
@@ -57,20 +57,6 @@ def overview(causes: int = len(CAUSES)) -> Overview:
 
 def shown(document: Document) -> list[str]:
     return [line.plain.rstrip() for line in document.lines]
-
-
-@pytest.mark.parametrize(
-    ("width", "short"),
-    [
-        (35, "rubric_based_final_response_quality"),
-        (32, "rubric…final_response_quality"),
-        (20, "rubric_based…quality"),
-        (15, "rubric…quality"),
-        (13, "rubric…uality"),
-    ],
-)
-def test_criterion_names_are_cut_between_words_if_possible(width: int, short: str) -> None:
-    assert cut_words("rubric_based_final_response_quality", width) == short
 
 
 SAFE = ("rubric_based_final_response_quality_v1", "rubric_based_tool_use_quality_v1", "response_match_score")

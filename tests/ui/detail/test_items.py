@@ -89,7 +89,7 @@ async def test_the_cursor_goes_from_sentence_to_sentence(make_app: MakeApp) -> N
         assert detail.move("down")
         await pilot.pause()
         assert key(app) == "claim/0/1/2"
-        assert marked(app) == ["▌– not applicable  ご不便をおかけして申し訳ございません。"]
+        assert marked(app) == ["▌– ご不便をおかけして申し訳ございません。  not applicable"]
         assert not any("An apology claims nothing." in line for line in app.seen())
         assert detail.move("right")
         await pilot.pause()
