@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from workbench.exporting.comparison_markdown import MARK
+from workbench.exporting.tables import MARK
 
 _PAGE = (Path(__file__).parents[2] / "docs/ci.md").read_text(encoding="utf-8")
 

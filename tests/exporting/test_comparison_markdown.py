@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.results.runs import run
-from workbench.exporting.comparison_markdown import comparison_markdown
+from workbench.exporting.tables import comparison_markdown
 from workbench.results.gate import gate, gate_text
 from workbench.results.run_comparison import compare
 from workbench.store.history.summary import Summary

@@ -109,7 +109,7 @@ def compare_command(
         # One write, because there may be thousands of lines.
         write_line(sys.stdout, "\n".join([*_lines(found, weighed), *_gate_lines(weighed, verdict)]))
     if markdown is not None:
-        from workbench.exporting.comparison_markdown import comparison_markdown
+        from workbench.exporting.tables import comparison_markdown
 
         content = comparison_markdown(found, weighed, verdict, os.environ)
         if not write_file("--markdown", markdown, lambda: (content,)):

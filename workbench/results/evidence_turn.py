@@ -11,8 +11,7 @@ from workbench.criteria.registry import descriptions
 from workbench.criteria.value_rules import compare, described
 from workbench.events.events import MetricStatus
 from workbench.files.invocation import content_text, intermediate_texts
-from workbench.results.calls import difference_lines
-from workbench.results.evidence_calls import call_pieces, call_row, plain_calls
+from workbench.results.calls import call_pieces, call_row, difference_lines, plain_calls
 from workbench.results.evidence_frame import (
     WIDE,
     Anchor,

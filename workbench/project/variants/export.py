@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from workbench.exporting import TRY_SCHEMA
-from workbench.exporting.comparison_markdown import MARK
 from workbench.exporting.report_shape import Count, Part, Words
-from workbench.exporting.tables import code_span
+from workbench.exporting.tables import MARK, code_span
 from workbench.files.prices import Prices
 from workbench.project.variants.lines import counts_text
 from workbench.project.variants.report import (
