@@ -51,7 +51,7 @@ def _times(cases: int) -> dict[str, float]:
         contents: list[Contents] = []
 
         def draw(scope: Scope, made: Contents) -> None:
-            document = overview_document(made.overview(scope), _WIDTH, _HEIGHT)
+            document = overview_document(made.overview(scope), _WIDTH)
             assert document.lines[:_HEIGHT]
 
         def opened() -> None:

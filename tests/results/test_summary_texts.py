@@ -40,12 +40,12 @@ from workbench.store.history.run_list import RunRate, Trend
 from workbench.store.store import Store
 
 
-def shown(found: Overview, width: int, height: int) -> str:
-    return written(overview_document(found, width, height))
+def shown(found: Overview, width: int) -> str:
+    return written(overview_document(found, width))
 
 
 def sizes() -> str:
-    return "".join(shown(overview(), *size) for size in ((48, 40), (60, 24), (49, 14), (49, 8), (150, 40)))
+    return "".join(shown(overview(), width) for width in (48, 60, 150))
 
 
 def calls_of_judges() -> str:
@@ -54,7 +54,7 @@ def calls_of_judges() -> str:
         overview(), changes=None, trend=None, tally=replace(overview().tally, model_calls=0, judge_calls=34)
     )
     both = replace(found, tally=replace(found.tally, model_calls=1_318))
-    return shown(found, 60, 8) + shown(both, 60, 8) + shown(both, 40, 8)
+    return shown(found, 60) + shown(both, 60) + shown(both, 40)
 
 
 def few_verdicts() -> str:
@@ -65,13 +65,13 @@ def few_verdicts() -> str:
     broken.error = CaseError("judge", "no connection")
     with_errors = Overview(added([tally({"failed": 1}, [[broken]]), tally({"failed": 1}, [])]), 2)
     founds = [(few, 60), (few, 30), (none, 60), (nearly, 49), (with_errors, 60)]
-    return "".join(shown(replace(found, groups=[], changes=None, trend=None), width, 20) for found, width in founds)
+    return "".join(shown(replace(found, groups=[], changes=None, trend=None), width) for found, width in founds)
 
 
 def all_passed_once() -> str:
     """Only a run in which everything passed has a full block."""
     rates = (RunRate("1", "", 0, 100), RunRate("2", "", 99, 100), RunRate("3", "", 100, 100))
-    return shown(replace(overview(0), changes=None, trend=Trend(rates, 100)), 60, 40)
+    return shown(replace(overview(0), changes=None, trend=Trend(rates, 100)), 60)
 
 
 def frozen_and_live() -> str:
@@ -83,7 +83,7 @@ def frozen_and_live() -> str:
     replayed = Frozen("tools", "a.evalset.frozen/one.frozen.json", tools=4, live=1)
     cases = [case("one", "passed", 1.0, replayed), case("two", "failed", 0.5), case("three", "passed", 1.0)]
     both = added([tally({"passed": 1}, cases[:1]), tally({"passed": 1, "failed": 1}, cases[1:])])
-    return shown(Overview(both, 3), 60, 40) + shown(Overview(tally({"passed": 1}, cases[:1]), 1), 60, 40)
+    return shown(Overview(both, 3), 60) + shown(Overview(tally({"passed": 1}, cases[:1]), 1), 60)
 
 
 def summary(store: Store, *, detailed: bool = False, told: bool = False) -> str:
@@ -161,7 +161,7 @@ def wrong_amount(number: int) -> MetricResult:
 
 SCENES: dict[str, Callable[[], str]] = {
     "overview-sizes": sizes,
-    "overview-unread": lambda: shown(replace(overview(), changes=None, trend=None), 49, 40),
+    "overview-unread": lambda: shown(replace(overview(), changes=None, trend=None), 49),
     "overview-judges": calls_of_judges,
     "overview-few": few_verdicts,
     "overview-trend": all_passed_once,

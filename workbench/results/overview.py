@@ -22,8 +22,6 @@ CAUSE, CRITERION, FROZEN_CRITERION, CASE = "cause/", "criterion/", "frozen crite
 """Prefixes of item keys."""
 CHANGED = "changed"
 """The key of the item that opens the changed cases that are not listed."""
-_LEAST_CHANGES = 3
-"""Minimum room, in lines, for changed cases below the criteria. With less room, they come above the criteria."""
 _MOST_PROBLEMS = 6
 """Maximum number of lines about problems in the file."""
 _NAME, _SHORTEST_NAME, _MEAN = 14, 8, 4
@@ -42,13 +40,21 @@ class Row(NamedTuple):
     key: str = ""
 
 
-def overview_document(overview: Overview, width: int, height: int) -> Document:
-    """Return the overview in `width` cells. The first cell of each line is for the cursor.
-
-    If `height` lines are too few for all sections, changes come before criteria.
-    """
+def overview_document(overview: Overview, width: int) -> Document:
+    """Return the overview in `width` cells. The first cell of each line is for the cursor."""
     document = Document()
-    for section in _sections(overview, max(width - 2, 1), height):
+    room = max(width - 2, 1)
+    across = min(room, 72)  # Longer lines with text at both ends would be hard to follow.
+    sections = (
+        _totals(overview, across),
+        _causes(overview, across),
+        _problems(overview, room),
+        _criteria(overview.tally, across),
+        [*_changes(overview.changes, across), *_trend(overview, across)],
+        _foot(overview.foot, room),
+        _file(overview, room),
+    )
+    for section in sections:
         if section and document.lines:
             document.add([Text()])
         for line, key in section:
@@ -58,24 +64,6 @@ def overview_document(overview: Overview, width: int, height: int) -> Document:
             else:
                 document.add([indented])
     return document
-
-
-def _sections(overview: Overview, width: int, height: int) -> list[list[Row]]:
-    """Return the sections in their order for a window of this height."""
-    across = min(width, 72)  # Longer lines with text at both ends would be hard to follow.
-    totals, problems = _totals(overview, across), _problems(overview, width)
-    causes, criteria = _causes(overview, across), _criteria(overview.tally, across)
-    trend, foot = _trend(overview, across), [_foot(overview.foot, width), _file(overview, width)]
-    above = [totals, causes, problems, criteria]
-    room = height - sum(len(section) + 1 for section in above if section) - len(trend)
-    changed = overview.changes.total if overview.changes is not None else 0
-    if room >= min(changed and changed + 1, _LEAST_CHANGES):
-        most = min(max(room, _LEAST_CHANGES) - 1, LISTED_CHANGES)
-        return [*above, [*_changes(overview.changes, across, most), *trend], *foot]
-    few = _changes(overview.changes, across, 4)
-    if height < 11:  # The causes come above time and cost.
-        return [totals[:1], causes, totals[1:], problems, few, criteria, trend, *foot]
-    return [totals, causes, problems, few, criteria, trend, *foot]
 
 
 def _totals(overview: Overview, width: int) -> list[Row]:
@@ -234,13 +222,13 @@ def _distribution(one: Scores) -> Text:
     return drawn.append(" ")
 
 
-def _changes(changes: Changes | None, width: int, most: int) -> list[Row]:
+def _changes(changes: Changes | None, width: int) -> list[Row]:
     if changes is None or not changes.total:
         return []
     words = [f"{changes.worse:,} worse"] if changes.worse else []
     words += [f"{changes.better:,} better"] if changes.better else []
     rows = [Row(_headed(f"Changed since {changes.since}", ", ".join(words), width))]
-    listed = changes.cases[:most] if changes.total <= most else changes.cases[: most - 1]
+    listed = changes.cases[:LISTED_CHANGES]
     for changed in listed:
         mark = Text.styled("↓ ", "status-failed") if changed.worse else Text.styled("↑ ", "status-passed")
         how = f"{changed.before} → {changed.after}"

@@ -66,7 +66,7 @@ SAFE = ("rubric_based_final_response_quality_v1", "rubric_based_tool_use_quality
 @pytest.mark.parametrize("names", [SAFE, ("response_match_score", "response_match"), ("a_score_v1", "a_score_v2")])
 def test_criterion_names_stay_distinct_at_any_width(names: tuple[str, ...], width: int) -> None:
     found = tuple(Scores(name, (0.0,) * BINS, 1.0, 3, 3, 0, 1.0) for name in names)
-    document = overview_document(Overview(Tally(Counter({"passed": 3}), found), 3), width, 60)
+    document = overview_document(Overview(Tally(Counter({"passed": 3}), found), 3), width)
     assert len(document.items) == len(names)
     lines = "\n".join(shown(document)).split("\n", document.items[0].start)[-1]
     parts = re.findall(r"(.*?)3/3.*?1\.00 ≥1\.00", lines, re.DOTALL)
@@ -77,7 +77,7 @@ def test_distribution_has_a_column_for_each_tenth_and_one_for_1() -> None:
     bins = [0.0] * BINS
     bins[1], bins[15], bins[16], bins[20] = 1, 2, 4, 8
     one = Scores("tone", tuple(bins), 0.8, 12, 15, 0, 0.8)
-    document = overview_document(Overview(Tally(Counter({"passed": 15}), (one,)), 15), 50, 40)
+    document = overview_document(Overview(Tally(Counter({"passed": 15}), (one,)), 15), 50)
     line = document.lines[document.items[0].start]
     columns = [(text, style) for text, style in pieces(line) if text in "╌▁▂▃▄▅▆▇█"]
     assert "".join(text for text, _ in columns) == "▁╌╌╌╌╌╌▂▄╌█"
@@ -98,11 +98,10 @@ def test_lines_fit_the_width_and_are_safe(width: int, text: str) -> None:
         Changes("21 Nov 13:40", [ChangedVerdict((0, 0), name, "not evaluated", "not evaluated", worse=True)] * 20, 20),
         TREND,
     )
-    for height in (6, 20, 60):
-        for line in overview_document(found, width, height).lines:
-            assert line.cell_len <= width
-            assert "\n" not in line.plain
-            assert "\x1b" not in line.plain
+    for line in overview_document(found, width).lines:
+        assert line.cell_len <= width
+        assert "\n" not in line.plain
+        assert "\x1b" not in line.plain
 
 
 def record(name: str, *scores: float, seconds: float = 1.0, calls: int = 2) -> list[CaseRecord]:

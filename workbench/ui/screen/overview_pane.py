@@ -136,7 +136,7 @@ class OverviewPane(Widget):
     def _lay_out(self) -> int:
         body, before = self._body, self._body.document
         planned = layout(self._size_of_body, False)
-        document = overview_document(self.overview, planned.width, planned.height)
+        document = overview_document(self.overview, planned.width)
         item = body.item if self._touched else None
         number = document.item_named(item.key) if item is not None else None
         top = 0
