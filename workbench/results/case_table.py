@@ -287,13 +287,11 @@ def lay_out(columns: Sequence[Column], room: int, terminal: int, names: int, fir
 
 
 def _frozen_widths(count: int, room: int, needed: int, names: int) -> list[int]:
-    """Return the widths of the columns that stay: as wide as names and inputs need if all others still fit."""
-    least = [_CASE, _INPUT] if count > 1 else [_CASE_IF_NARROW]
-    spare = max(room - needed - sum(least) - (count - 1), 0)
-    wanted = max(min(names + 2, _MOST_CASE), least[0]) - least[0]
-    least[0] += min(wanted, (spare + 1) // 2 if count > 1 else spare)
-    least[0] = min(least[0], max(room - (least[1] + 1 if count > 1 else 0), 1))
-    return least
+    """Return the widths of the columns that stay. The case is as wide as names need if all others still fit."""
+    inputs = [_INPUT] if count > 1 else []
+    least, beside = _CASE if inputs else _CASE_IF_NARROW, _INPUT + 1 if inputs else 0
+    wanted = max(min(names + 2, _MOST_CASE), least)
+    return [max(min(wanted, max(room - needed - beside, least), room - beside), 1), *inputs]
 
 
 def _fits(columns: Sequence[Column], numbers: Sequence[int], room: int) -> bool:

@@ -213,12 +213,11 @@ def cost_words(questions: Iterable[dict[str, Any]]) -> list[Line]:
 
 def reply_cost(found: list[dict[str, Any]]) -> list[str]:
     """Return the time, tokens (in → out), attempts and cached count of some replies."""
-    texts: list[str] = []
     fresh = [reply for reply in found if reply.get("cached") is not True]
     seconds = sum(number(reply.get("seconds")) or 0.0 for reply in fresh)
-    if seconds >= _SHORT:
-        texts.append(f"{seconds:.1f} s")
-    texts += _token_words(*(sum(count(reply.get(key)) for reply in fresh) for key in ("input_tokens", "output_tokens")))
+    texts = _spent(
+        seconds, *(sum(count(reply.get(key)) for reply in fresh) for key in ("input_tokens", "output_tokens"))
+    )
     attempts = sum(count(reply.get("attempts")) for reply in fresh)
     if attempts > len(fresh):
         texts.append(counted(attempts, "attempt"))
@@ -235,16 +234,14 @@ def tally_words(tally: dict[str, Any]) -> list[Line]:
     """
     if not tally:
         return []
-    texts = [counted(count(tally.get("calls")), "call")]
-    if cached := count(tally.get("cached")):
-        texts.append(f"{cached:,} cached")
-    if (seconds := number(tally.get("seconds")) or 0.0) >= _SHORT:
-        texts.append(f"{seconds:.1f} s")
-    texts += _token_words(count(tally.get("input_tokens")), count(tally.get("output_tokens")))
+    cached, seconds = count(tally.get("cached")), number(tally.get("seconds")) or 0.0
+    texts = [counted(count(tally.get("calls")), "call"), *([f"{cached:,} cached"] if cached else [])]
+    texts += _spent(seconds, count(tally.get("input_tokens")), count(tally.get("output_tokens")))
     texts += ["in an earlier run"] if tally.get("kept") else []
     return [Text.styled(text, "muted") for text in texts]
 
 
-def _token_words(into: int, out: int) -> list[str]:
-    """Return `2,310 → 120 tokens`, or [] without counts."""
-    return [f"{into:,} → {counted(out, 'token')}"] if into or out else []
+def _spent(seconds: float, into: int, out: int) -> list[str]:
+    """Return `1.2 s` and `2,310 → 120 tokens`, as far as they are known."""
+    texts = [f"{seconds:.1f} s"] if seconds >= _SHORT else []
+    return [*texts, *([f"{into:,} → {counted(out, 'token')}"] if into or out else [])]

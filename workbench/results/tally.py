@@ -248,19 +248,14 @@ def added(parts: Sequence[Tally]) -> Tally:
     for part in parts:
         states.update(part.states)
         frozen.update(part.frozen)
+    numbers = ["model_calls", "seconds", "executions", "failed_with_errors", "tokens", "without_tokens", "judge_calls"]
     return Tally(
         states,
         _merged(part.scores for part in parts),
-        sum(part.model_calls for part in parts),
-        sum(part.seconds for part in parts),
-        sum(part.executions for part in parts),
-        frozen,
-        _merged(part.frozen_scores for part in parts),
-        tuple(replay for part in parts for replay in part.replays),
-        sum(part.failed_with_errors for part in parts),
-        sum(part.tokens for part in parts),
-        sum(part.without_tokens for part in parts),
-        sum(part.judge_calls for part in parts),
+        frozen=frozen,
+        frozen_scores=_merged(part.frozen_scores for part in parts),
+        replays=tuple(replay for part in parts for replay in part.replays),
+        **{name: sum(getattr(part, name) for part in parts) for name in numbers},
     )
 
 
