@@ -80,8 +80,6 @@ class CaseFlow:
         self._started = context.at()
         self._attempts = 0
         self._lost: list[LostAttempt] = []
-        self._machine = ""
-        """The other machine of the last attempt, or ""."""
         self._replay: Replay | None = None
         self._recorded: list[CallsRecorded | SpansRecorded] = []
         """The calls of the last attempt, and the spans that may hold their answers."""
@@ -228,9 +226,7 @@ class CaseFlow:
         part = self._part = agent(Execution(self.ref, spec, before, answers, user, begin, self._emit))
         if self._cancelled is not None:
             part.cancel(self._cancelled, kill=True)
-        transcript = await part.transcript()
-        self._machine = transcript.machine
-        return transcript
+        return await part.transcript()
 
     def _spec(self, case: EvalCase) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the protocol's CaseSpec without `answers`, and the messages that precede the first turn."""
@@ -352,7 +348,7 @@ class CaseFlow:
             transcript.frozen,
             handling,
             transcript.thawed,
-            self._machine,
+            transcript.machine,
             transcript.unseen,
         )
         self._context.emit(await self._context.with_inputs(finished, transcript, self.is_simulated))

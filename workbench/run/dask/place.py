@@ -394,13 +394,11 @@ class DaskPlace:
         for address, worker in self._workers.items():
             worker.gone = address not in names
         for one in told:
-            address = one["address"]
-            unfit = self._refused.get(address) or one["unfit"]
-            worker = _Worker(address, one["name"], one["threads"], one["seen"], unfit, one["about"])
-            before = self._workers.get(address)
-            if before is not None:
+            worker = _Worker(**one)
+            worker.unfit = self._refused.get(worker.address) or worker.unfit
+            if before := self._workers.get(worker.address):
                 worker.done, worker.lost = before.done, before.lost
-            self._workers[address] = worker
+            self._workers[worker.address] = worker
         self._looked.set()
         self._warn_of_workers()
 

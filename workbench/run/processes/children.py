@@ -150,8 +150,6 @@ class LocalPlace:
     def __init__(self, lifeline: int, *, keep_warm: bool = True) -> None:
         self._lifeline = lifeline
         self._keep_warm = keep_warm
-        self._uses_adk: set[Path] = set()
-        """Folders of agents that need google-adk."""
         self._zygotes: dict[tuple[Path, bool], asyncio.Task[Zygote]] = {}
         self._installed: dict[tuple[Path, bool], tuple[int, ...]] = {}
         """Installed packages when a zygote was started, in the form of `installation_times`."""
@@ -249,10 +247,8 @@ class LocalPlace:
 
     async def _needs_adk(self, setting: AgentSetting) -> bool:
         """Guess whether google-adk should be imported before the agent. A wrong guess only costs time."""
-        agent, known = setting.agent, self._uses_adk
-        if agent.folder not in known and (agent.kind == "yaml" or await asyncio.to_thread(_names_adk, agent.folder)):
-            known.add(agent.folder)
-        return agent.folder in known
+        agent = setting.agent
+        return agent.kind == "yaml" or await asyncio.to_thread(_names_adk, agent.folder)
 
     async def _replace_stopped(self) -> None:
         """Kill processes that fork others and that a signal has stopped. Their cases start again once."""
