@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,8 @@ _PROGRAMS = ("workbench", "pytest")
 _WORKER = ("-X", "utf8", "-u", WORKER_DIR)
 _MODES = ("zygote", "solo", "functions")
 _SET_CHILD_SUBREAPER = 36
+_forking = threading.Lock()
+"""Held from a question to its answer, because threads would take the answers, or end the adoption, of each other."""
 
 
 class Server:
@@ -52,7 +55,7 @@ class Server:
         """Return the process ID of a new child that has these descriptors."""
         message = json.dumps({"program": False, **task, "descriptors": others}).encode()
         # The server forks twice, so that its grandchild becomes the child of this process.
-        with self._adopting():
+        with _forking, self._adopting():
             socket.send_fds(self._sock, [message], [*streams, *others])
             return int(self._sock.recv(100))
 
@@ -72,7 +75,7 @@ class Server:
 
 
 class Nursery:
-    """The servers that fork scorers, programs and workers, each started on first use.
+    """The servers that fork scorers, programs and workers, each started on first use, once for all threads.
 
     A forked program has a server of scorers of its own, and `sock` is the socket to it.
     """
@@ -80,6 +83,7 @@ class Nursery:
     def __init__(self, sock: socket.socket | None = None) -> None:
         self._in_program = sock is not None
         self._servers: dict[str, Server] = {}
+        self._starts = threading.Lock()
         if sock is not None:
             self._servers["scorers"] = Server((), own_python(MODULE, os.environ).environment, sock)
 
@@ -121,17 +125,19 @@ class Nursery:
             server.close()
 
     def _scorers(self, environment: Mapping[str, str]) -> Server:
-        if "scorers" not in self._servers:
-            environment = own_python(MODULE, _for_all(environment)).environment
-            self._servers["scorers"] = Server(["-P", "-X", "utf8", str(SERVER), "{fd}"], environment)
-        return self._servers["scorers"]
+        with self._starts:
+            if "scorers" not in self._servers:
+                environment = own_python(MODULE, _for_all(environment)).environment
+                self._servers["scorers"] = Server(["-P", "-X", "utf8", str(SERVER), "{fd}"], environment)
+            return self._servers["scorers"]
 
     def _workers(self, environment: Mapping[str, str], *, adk: bool) -> Server:
         name = "adk" if adk else "workers"
-        if name not in self._servers:
-            words = ["-X", "utf8", "-u", str(WORKER_SERVER), "{fd}", WORKER_DIR, *(["adk"] if adk else [])]
-            self._servers[name] = Server(words, _for_all(environment))
-        return self._servers[name]
+        with self._starts:
+            if name not in self._servers:
+                words = ["-X", "utf8", "-u", str(WORKER_SERVER), "{fd}", WORKER_DIR, *(["adk"] if adk else [])]
+                self._servers[name] = Server(words, _for_all(environment))
+            return self._servers[name]
 
 
 def _could_be(server: Server, environment: Mapping[str, str]) -> bool:
