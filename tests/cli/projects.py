@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 import pytest
 
+from tests.saves import save
 from workbench.__main__ import main
 from workbench.store.database.database import close_databases
 
@@ -76,7 +77,7 @@ class Project:
         """Write a file below the root. A dict becomes JSON."""
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        save(file, content if isinstance(content, str) else json.dumps(content))
         return file
 
     def evalset(self, *cases: dict[str, Any], path: str = "echo/talk.evalset.json") -> Path:

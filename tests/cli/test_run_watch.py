@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.projects import BAD, GOOD, WAITS, Project, case, heard
+from tests.saves import save
 from tests.stored import stored_runs
 
 pytestmark = pytest.mark.usefixtures("warm_programs")
@@ -103,7 +104,7 @@ def watching(project: Project, *words: str) -> Iterator[Lines]:
         lines.round()
         yield lines
         lines.process.send_signal(signal.SIGINT)
-        assert lines.process.wait(20) == 130
+        assert lines.process.wait(60) == 130
     finally:
         lines.close()
 
@@ -154,7 +155,7 @@ def test_only_selected_cases_run_after_a_save(project: Project, words: list[str]
     with watching(project, ".", "-q", *words) as lines:
         assert any("1 failed in" in line for line in lines.seen)
         agent = project.root / "echo/agent.py"
-        agent.write_text(agent.read_text().replace("You said", "You wrote"))
+        save(agent, agent.read_text().replace("You said", "You wrote"))
         round_ = lines.round()
         assert any("1 failed in" in line for line in round_)
         assert not any("FAIL" in line or "talk/good" in line for line in (*lines.seen, *round_))
@@ -221,7 +222,7 @@ def test_new_reference_is_used_for_scoring(project: Project) -> None:
     project.evalset(GOOD, BAD)
     with watching(project) as lines:
         path = project.root / "echo/talk.evalset.json"
-        path.write_text(path.read_text().replace("Something else entirely", "You said hello"))
+        save(path, path.read_text().replace("Something else entirely", "You said hello"))
         lines.until("1 of 2 stale: scoring the transcripts")
         text = "".join(lines.round())
         assert "PASS echo/talk/bad" in text

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.saves import save
 from tests.stored import only_run
 from workbench import Project, RunOptions, UsageFaultError
 from workbench.events.events import CaseFinished, CaseStarted, Event, RunFinished, RunStarted
@@ -30,7 +31,7 @@ def root_agent(message, session):
     with open({pipe!r}, "w") as pipe:
         pipe.write("runs")
         pipe.flush()
-        time.sleep(60)
+        time.sleep(600)
 """
 PAGE = Path(__file__).parents[2] / "docs/python-api.md"
 EXAMPLES = dict(re.findall(r"^## ([^\n]+)\n(?:(?!^## ).)*?```python\n(.*?)```", PAGE.read_text("utf-8"), re.M | re.S))
@@ -140,7 +141,7 @@ def test_example_reruns_cases_affected_by_a_save(desk: Path, run_example: Callab
     def save_then_end(lines: list[str]) -> None:
         seen[:] = lines
         if len(lines) == 2:
-            (desk / "agent.py").write_text(AGENT.replace("It is lost", "We lost it"), "utf-8")
+            save(desk / "agent.py", AGENT.replace("It is lost", "We lost it"))
         elif len(lines) == 4:
             raise SeenEnoughError
 
@@ -203,11 +204,12 @@ async def test_leaving_the_loop_ends_the_run_and_every_process(desk: Path) -> No
         async with Project.open("order_desk") as project:
             async for event in project.run(await project.plan()):
                 if isinstance(event, CaseStarted):
-                    await asyncio.to_thread(select.select, [writers], [], [], 20)
+                    await asyncio.to_thread(select.select, [writers], [], [], 60)
                     break
             assert children() - before
-            await asyncio.wait_for(project.close(), 20)
+            await asyncio.wait_for(project.close(), 60)
         assert writers.read(1_000)
+        select.select([writers], [], [], 60)  # A killed process may still be ending.
         assert writers.read(1) == b"", "the agent still runs"
     assert children() <= before
 
@@ -249,7 +251,7 @@ async def test_runs_of_a_project_take_turns(desk: Path) -> None:
 
 @pytest.mark.parametrize("way", ["break", "raise", "watch"])
 async def test_closing_the_project_ends_all_its_tasks(desk: Path, way: str) -> None:
-    (desk / "agent.py").write_text(SLOW, "utf-8")
+    (desk / "agent.py").write_text(SLOW.format(pipe=os.devnull), "utf-8")
     before = asyncio.all_tasks()
     with contextlib.suppress(SeenEnoughError):
         async with Project.open("order_desk") as project:

@@ -13,11 +13,13 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.cli.projects import BAD, GOOD, Project
+from tests.saves import save
 from tests.ui.conftest import AtOnce, Screen, record_notices
 from tests.ui.quiet import quick_pilots
 from workbench.events.events import Usage
 from workbench.files import settings as config
 from workbench.store.details import read_details
+from workbench.ui.dialogs.pick import PickList
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.themes import Themes
@@ -61,7 +63,8 @@ class Watched(Screen):
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Watched"]:
         async with self.app.run_test(size=(120, 30), notifications=True) as pilot:
-            self.pilot = pilot
+            self.pilot, self.patience = pilot, 20.0
+            self.press_in_turn(pilot)
             await self.until(pilot, lambda: self.session.workspace is not None)
             yield self
             if self.session.watching is not None:
@@ -74,18 +77,18 @@ class Watched(Screen):
     async def ran(self, earlier: str = "") -> None:
         """Wait for the end of a run other than the previous one."""
         store = self.session.store
-        await self.until(self.pilot, lambda: store.run.run_id not in ("", earlier) and store.run.finished, 30)
-        await self.until(self.pilot, lambda: not self.session.store.activity.starting, 30)
+        await self.until(self.pilot, lambda: store.run.run_id not in ("", earlier) and store.run.finished)
+        await self.until(self.pilot, lambda: not self.session.store.activity.starting)
 
     async def arm(self) -> None:
         await self.press("w")
         await self.armed()
 
     async def armed(self) -> None:
-        await self.until(self.pilot, lambda: self.session.watching is not None, 30)
+        await self.until(self.pilot, lambda: self.session.watching is not None)
         watching = self.session.watching
         assert watching is not None
-        await asyncio.wait_for(watching.watcher.changes.armed.wait(), 20)
+        await asyncio.wait_for(watching.watcher.changes.armed.wait(), 60)
 
     def states(self) -> dict[str, str]:
         return {ref.eval_id: record.state for ref, record in self.session.store.records.items()}
@@ -113,7 +116,7 @@ async def test_watch_requested_while_the_folder_is_read_starts_later(
 ) -> None:
     watched, wait = Watched(tmp_path), threading.Event()
     read = watched.session.read
-    monkeypatch.setattr(watched.session, "read", lambda arrived=None: (wait.wait(20), read(arrived))[1])
+    monkeypatch.setattr(watched.session, "read", lambda arrived=None: (wait.wait(60), read(arrived))[1])
     async with watched.app.run_test(size=(80, 24)) as watched.pilot:
         await watched.press("w")
         assert watched.session.watching is None
@@ -133,21 +136,18 @@ async def test_save_runs_its_cases_and_changed_verdicts_can_be_visited(watched: 
         watched.project.write("echo/agent.py", agent("I say "))
         await watched.ran(first)
         assert watched.states() == {"good": "failed", "bad": "failed"}
-        assert "saved → verdict" in watched.bar
+        await watched.until(watched.pilot, lambda: "saved → verdict" in watched.bar)
+        # The tree hears of it with its next update.
+        await watched.until(watched.pilot, lambda: bool(watched.session.verdicts.flips))
         await watched.press("]")
         row = watched.main.rows.cursor
         assert row is not None
         assert watched.session.entry(row.evalset).document.cases[row.case].eval_id == "good"
         detail = watched.main.right.detail
         assert detail.reading.titles[-1] == "History"
+        parts = ("✓ pass", "✗ fail", "−{You said} hello", "+{I say} hello", "echo/agent.py")
         # The two runs are compared in a thread.
-        await watched.until(watched.pilot, lambda: "comparing the two runs" not in (detail.copy_text() or ("", ""))[1])
-        copied = detail.copy_text()
-        assert copied is not None
-        for part in ("✓ pass", "✗ fail", "−{You said} hello", "+{I say} hello", "echo/agent.py"):
-            assert part in copied[1], part
-        # The tree hears of it with its next update.
-        await watched.until(watched.pilot, lambda: bool(watched.session.verdicts.flips), 30)
+        await watched.until(watched.pilot, lambda: all(part in (detail.copy_text() or ("", ""))[1] for part in parts))
         watched.main.tree_view.set_query(parse_query(":changed"))
         assert [watched.main.tree_view.model.outline.all_cases()] == [[(row.evalset, row.case)]]
 
@@ -199,7 +199,7 @@ async def test_changed_threshold_only_decides_again(watched: Watched) -> None:
         watched.project.write("echo/test_config.json", {"criteria": {"response_match_score": 0.0}})
         await watched.ran(first)
         assert watched.states() == {"good": "passed", "bad": "passed"}
-        await watched.until(watched.pilot, lambda: "compared scores" in watched.bar, 30)
+        await watched.until(watched.pilot, lambda: "compared scores" in watched.bar)
         assert watched.session.store.run.scored_from == first
 
 
@@ -210,9 +210,9 @@ async def test_verdicts_stay_stale_after_a_syntax_error(watched: Watched) -> Non
         await watched.arm()
         first = watched.session.store.run.run_id
         watched.project.write("echo/agent.py", "def root_agent(\n")
-        await watched.until(watched.pilot, lambda: len(watched.session.verdicts.stale) == 2, 30)
-        await watched.until(watched.pilot, lambda: "agent.py:1 is broken" in watched.bar, 30)
-        assert "2 stale" in watched.bar
+        await watched.until(watched.pilot, lambda: len(watched.session.verdicts.stale) == 2)
+        await watched.until(watched.pilot, lambda: "agent.py:1 is broken" in watched.bar)
+        await watched.until(watched.pilot, lambda: "2 stale" in watched.bar)
         assert watched.states() == {"good": "passed", "bad": "failed"}
         watched.main.tree_view.set_query(parse_query(":stale"))
         assert len(watched.main.tree_view.model.outline.all_cases()) == 2
@@ -232,7 +232,7 @@ async def test_only_marked_cases_are_watched(watched: Watched) -> None:
         await watched.ran(first)
         newest = {ref.eval_id for ref in watched.session.store.current}
         assert newest == {"good"}
-        await watched.until(watched.pilot, lambda: watched.session.verdicts.stale.keys() == {(0, 1)}, 30)
+        await watched.until(watched.pilot, lambda: watched.session.verdicts.stale.keys() == {(0, 1)})
 
 
 async def test_job_above_the_limit_waits_for_a_key(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ async def test_job_above_the_limit_waits_for_a_key(tmp_path: Path) -> None:
         await watched.arm()
         first = watched.session.store.run.run_id
         watched.project.write("echo/agent.py", agent("I say "))
-        await watched.until(watched.pilot, lambda: "2 of 2 stale, about 10 calls: press w to run" in watched.bar, 30)
+        await watched.until(watched.pilot, lambda: "2 of 2 stale, about 10 calls: press w to run" in watched.bar)
         assert watched.session.store.run.run_id == first
         await watched.press("w")
         await watched.ran(first)
@@ -256,9 +256,7 @@ async def test_watched_files_are_listed(watched: Watched) -> None:
     async with watched.opened():
         await watched.arm()
         watched.main.controllers.watch.watched()
-        await watched.pilot.pause()
-        from workbench.ui.dialogs.pick import PickList
-
+        await watched.until(watched.pilot, lambda: bool(watched.app.screen.query(PickList)))
         shown = watched.app.screen.query_one(PickList)
         texts = [shown.row_pieces(number, 100) for number in range(shown.row_count())]
         assert "echo/talk.evalset.json" in str(texts)
@@ -281,8 +279,8 @@ async def test_saves_before_the_watch_make_verdicts_stale_and_run_nothing(watche
         agent_file = watched.project.write("echo/agent.py", agent("I say "))
         os.utime(agent_file, (time.time() + 5, time.time() + 5))  # The second of the run is over.
         await watched.arm()
-        await watched.until(watched.pilot, lambda: session.verdicts.stale.keys() == {(0, 0), (0, 1)}, 30)
-        assert "2 stale" in watched.bar
+        await watched.until(watched.pilot, lambda: session.verdicts.stale.keys() == {(0, 0), (0, 1)})
+        await watched.until(watched.pilot, lambda: "2 stale" in watched.bar)
         assert session.store.run is run
 
 
@@ -297,20 +295,20 @@ async def test_saved_theme_and_keys_change_only_the_screen(tmp_path: Path) -> No
     async with watched.opened():
         await watched.arm()
         app, said = watched.app, watched.pilot
-        settings.write_text('theme = "mine"\n[keys]\nrun = "R"\n')
-        await watched.until(said, lambda: app.theme == "mine", 30)
-        assert watched.main.keys["run"] == ("R",)
-        mine.write_text('[colors]\nprimary = "#222222"\n')
-        await watched.until(said, lambda: app.current_theme.primary == "#222222", 30)
+        save(settings, 'theme = "mine"\n[keys]\nrun = "R"\n')
+        await watched.until(said, lambda: app.theme == "mine")
+        await watched.until(said, lambda: watched.main.keys["run"] == ("R",))
+        save(mine, '[colors]\nprimary = "#222222"\n')
+        await watched.until(said, lambda: app.current_theme.primary == "#222222")
         assert app.get_css_variables()["primary"].lower() == "#222222"
-        settings.write_text("theme = [")
-        mine.write_text('[colors]\nprimary = "no colour"\n')
+        save(settings, "theme = [")
+        save(mine, '[colors]\nprimary = "no colour"\n')
         parts = ("R is now the key of run", "settings.toml: cannot be read", "mine.toml: primary: 'no colour'")
 
         def told() -> list[int]:
             return [sum(part in notice for notice in watched.notices) for part in parts]
 
-        await watched.until(said, lambda: all(told()), 30)
+        await watched.until(said, lambda: all(told()))
         assert told() == [1, 1, 1], "\n".join(watched.notices)
         assert (app.theme, app.current_theme.primary, watched.main.keys["run"]) == ("mine", "#222222", ("R",))
         assert watched.session.store.run.run_id == ""
