@@ -52,11 +52,11 @@ def test_ctrl_z_during_a_case_returns_to_the_shell_and_fg_redraws_everything(fol
     shell.type(f"{sys.executable} -m workbench .\n", b"late_parcel")
     shell.wait_for(b"watch off")
     shell.type("r", b"running")
+    # Stopped before that, the workbench would not start the agent.
+    shell.wait_until((folder / "asked").exists)
     shell.type("\x1a", b"Stopped")
     assert all(sequence in shell.seen for sequence in LEFT)
-    shell.type(
-        "until test -e asked; do :; done; touch go; until test -e done; do :; done; echo w''ent on\n", b"went on"
-    )
+    shell.type("touch go; until test -e done; do sleep 0.01; done; echo w''ent on\n", b"went on")
     shell.type("bg; echo aft''er bg\n", b"after bg")
     shell.type("fg\n", "✓1".encode())
     for text in (b"\x1b[?1049h", b"late_parcel", b"cases"):
