@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import pytest
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.notifications import Notification
 from textual.pilot import Pilot
 
 from tests.ui.fake_view import Bench, FakeView
@@ -39,6 +40,7 @@ from workbench.ui.freshness import staleness as marks
 from workbench.ui.main.workbench_app import WorkbenchApp
 from workbench.ui.running.engine_run import ONCE, Engine, RepeatOptions
 from workbench.ui.running.run_thread import Publish
+from workbench.ui.screen import key_order
 from workbench.ui.session.session import Session
 from workbench.ui.terminal.terminal import Display, Pace
 from workbench.ui.terminal.themes import Themes
@@ -70,6 +72,17 @@ def _style_sheets_are_parsed_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _pilots_are_quick() -> Iterator[None]:
     with quick_pilots():
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _busy_machine_changes_nothing() -> Iterator[None]:
+    """Keep notices, messages in the last line and waiting keys. A busy machine would drop them before a test looks."""
+    set_timer = KeyLine.set_timer
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_order, "PATIENCE", 60)
+        patch.setattr(KeyLine, "set_timer", lambda line, seconds, call: set_timer(line, 3600.0, call))
+        patch.setattr(Notification, "time_left", 3600.0)
         yield
 
 
@@ -223,7 +236,7 @@ class Scripted(Engine):
 
 
 def record_notices(app: WorkbenchApp) -> list[str]:
-    """Return the list of all notices from now on. Those on the screen vanish after some seconds."""
+    """Return the list of all notices from now on."""
     notices: list[str] = []
     notify = app.notify
 
@@ -261,7 +274,7 @@ class Screen:
         self.engine = Scripted(self.session, settings, self.build)
         self.sent: list[str] = []
         """Sequences sent to the terminal's clipboard."""
-        self.patience = 1.0
+        self.patience = 20.0
         """Seconds after which `pilot.press` returns although its keys are not done, for tests that hold them up."""
         theme_read, shown = themes.read(theme), shown or Display()
         self.app = WorkbenchApp(self.session, settings, themes, theme_read, engine=self.engine, shown=shown)
@@ -270,12 +283,13 @@ class Screen:
         self.notices = record_notices(self.app)
 
     @classmethod
-    def around(cls, app: WorkbenchApp) -> "Screen":
+    def around(cls, app: WorkbenchApp, pilot: Pilot[int]) -> "Screen":
         """Return the helper for an app that was made elsewhere."""
         screen = cls.__new__(cls)
         screen.app, screen.main, screen.session, screen.sent = app, app.main, app.session, []
-        screen.patience = 1.0
+        screen.patience = 20.0
         screen.notices = record_notices(app)
+        screen.press_in_turn(pilot)
         return screen
 
     @asynccontextmanager
@@ -283,11 +297,11 @@ class Screen:
         async with self.app.run_test(size=size, notifications=True) as pilot:
             await self.until(pilot, lambda: self.session.workspace is not None)
             record_writes(self.app, self._keep_copy)
-            self._press_in_turn(pilot)
+            self.press_in_turn(pilot)
             yield pilot
             await asyncio.to_thread(self.app.main.controllers.thread.close, 1.0)
 
-    def _press_in_turn(self, pilot: Pilot[int]) -> None:
+    def press_in_turn(self, pilot: Pilot[int]) -> None:
         """Make `pilot.press` wait until its keys are done. A key may wait, for example, until a case is read."""
         order, press = self.app._key_order, pilot.press
 
@@ -301,7 +315,7 @@ class Screen:
 
         pilot.press = press_and_wait  # type: ignore[method-assign]
 
-    async def until(self, pilot: Pilot[int], holds: Callable[[], bool], seconds: float = 10.0) -> None:
+    async def until(self, pilot: Pilot[int], holds: Callable[[], bool], seconds: float = 60.0) -> None:
         """Wait until the condition holds, for at most this many seconds of sleep.
 
         Looking at the screen takes processor time from what is waited for, so what takes long is looked at less often.
@@ -361,13 +375,6 @@ class Screen:
             return self.runs[-1]
 
         return build
-
-
-@pytest.fixture
-def messages_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep messages in the last line. On a busy machine, they would disappear before the test reads them."""
-    set_timer = KeyLine.set_timer
-    monkeypatch.setattr(KeyLine, "set_timer", lambda line, seconds, call: set_timer(line, 3600.0, call))
 
 
 OpenScreen: TypeAlias = Callable[..., Screen]

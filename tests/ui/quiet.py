@@ -6,10 +6,12 @@ long. This would take a third of the time of all screen tests.
 
 import asyncio
 import math
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,20 +22,23 @@ from textual.geometry import Region
 
 _HORIZON = 0.02
 """Seconds within which due timers are waited for and threads may finish, as in Textual's pilot."""
+_LONGEST = 10.0
+"""Seconds after which a loop that is never idle is no longer waited for."""
 _LOOK_AGAIN = 0.001
 _WORKS = 0.00005
 """Seconds of processor time between two polls that show that another thread is busy."""
 
 
 async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0, *, draws: bool = True) -> None:
-    """Wait until the loop is idle, no timer is due soon, and no thread is busy, for at most `max_sleep` seconds.
+    """Wait until the loop is idle, no timer is due soon, and no thread is busy.
 
+    The process may use at most `max_sleep` seconds of processor time meanwhile, so a busy machine gets more time.
     Replaces Textual's `wait_for_idle` and has its arguments. `draws`: then draw the last frame, if there is a new one.
     """
     # asyncio has no public access to its queue.
     loop: Any = asyncio.get_running_loop()
-    began = time.monotonic()
-    while (passed := time.monotonic() - began) < max_sleep:
+    began, used = time.monotonic(), time.process_time()
+    while time.process_time() - used < max_sleep and (passed := time.monotonic() - began) < _LONGEST:
         await asyncio.sleep(0)
         if loop._ready:
             continue
@@ -45,7 +50,11 @@ async def until_quiet(min_sleep: float = _HORIZON, max_sleep: float = 1.0, *, dr
         young = passed < _HORIZON
         if passed + due < _HORIZON:
             await asyncio.sleep(max(due, 0.0))
-        elif (young and _in_threads(loop) > _lasting.get(loop, 0)) or _used_by_other_threads() - elsewhere > _WORKS:
+        elif (
+            (young and _in_threads(loop) > _lasting.get(loop, 0))
+            or _used_by_other_threads() - elsewhere > _WORKS
+            or _wait_for_a_core()
+        ):
             await asyncio.sleep(_LOOK_AGAIN)
         elif draws and _undrawn:
             # Widgets may notice what has changed only when they are drawn.
@@ -82,6 +91,22 @@ def _in_threads(loop: Any) -> int:
 def _used_by_other_threads() -> float:
     """Return the processor time that the other threads have used, in seconds."""
     return time.process_time() - time.thread_time()
+
+
+_TASKS = Path("/proc/self/task")
+_WAITING_STATES = frozenset({b"R", b"D"})
+"""States of threads that run, wait for a core, or wait for the disk."""
+_tells_states = _TASKS.is_dir()
+
+
+def _wait_for_a_core() -> bool:
+    """Return whether another thread could run, so that it uses no time only because the machine is busy."""
+    mine = str(threading.get_native_id())
+    for task in _TASKS.iterdir() if _tells_states else ():
+        with suppress(OSError):
+            if task.name != mine and (task / "stat").read_bytes().rpartition(b") ")[2][:1] in _WAITING_STATES:
+                return True
+    return False
 
 
 _render = Compositor.render_update

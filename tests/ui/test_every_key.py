@@ -36,6 +36,8 @@ async def opened(state: str, open_screen: OpenScreen, make_workspace: MakeWorksp
         screen.session.read = slowly if state == "reading" else never  # type: ignore[method-assign]
     try:
         async with screen.app.run_test(size=(80, 24), notifications=True) as pilot:
+            if state != "reading":  # Keys wait there for what does not come.
+                screen.press_in_turn(pilot)
             if state == "unreadable":
                 await screen.until(pilot, lambda: bool(screen.session.read_error))
             elif state != "reading":
@@ -81,7 +83,7 @@ async def test_no_action_of_the_main_screen_fails_in_any_state(
                 await pilot.press(*action.keys[:1] if not action.by_digit else action.keys)
             else:
                 await screen.main.run_action(action.call)
-            await pilot.pause()
+                await pilot.pause()
             assert screen.text, "it can be drawn"
             await to_main(pilot, screen)
             assert screen.app.is_running, action.id

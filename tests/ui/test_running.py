@@ -9,6 +9,7 @@ from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from workbench.events.events import Noticed, RunFinished
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
+from workbench.ui.main import general
 from workbench.ui.running.engine_run import RepeatOptions
 from workbench.ui.tree.outline import Row
 
@@ -182,7 +183,10 @@ async def test_palette_cancels_the_whole_run(open_screen: OpenScreen) -> None:
         assert "· late_parcel" not in screen.text, "what never ran is not waiting any more"
 
 
-async def test_quitting_during_a_run_asks_once_and_kills_it(open_screen: OpenScreen) -> None:
+async def test_quitting_during_a_run_asks_once_and_kills_it(
+    open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(general, "_TO_CONFIRM", 60.0)
     screen = open_screen()
     async with screen.open() as pilot:
         await pilot.press("r")

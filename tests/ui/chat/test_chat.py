@@ -57,7 +57,7 @@ async def opened(project: Path, size: tuple[int, int] = (100, 30)) -> AsyncItera
     session = Session(project)
     app = WorkbenchApp(session, config.Settings(project.parent / "none.toml"), themes, themes.read("night"))
     async with app.run_test(size=size, notifications=True) as pilot:
-        screen = Screen.around(app)
+        screen = Screen.around(app, pilot)
         await screen.until(pilot, lambda: session.workspace is not None)
         yield pilot, screen
         app.main.controllers.thread.close(2.0)
@@ -251,7 +251,6 @@ async def test_message_can_have_several_lines(project: Path) -> None:
         assert cases_of(project)[1]["conversation"][0]["user_content"]["parts"][0]["text"] == "one\n\ttwo␛[31m\n\nthree"
 
 
-@pytest.mark.usefixtures("messages_stay")
 async def test_too_long_message_is_reported_as_cut(project: Path) -> None:
     async with opened(project) as (pilot, screen):
         await talk(pilot, screen)

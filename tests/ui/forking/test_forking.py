@@ -29,7 +29,7 @@ async def opened(project: Path) -> AsyncIterator[tuple[Pilot[int], Screen]]:
     session = Session(project)
     app = WorkbenchApp(session, config.Settings(project.parent / "none.toml"), themes, themes.read("night"))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        screen = Screen.around(app)
+        screen = Screen.around(app, pilot)
         await screen.until(pilot, lambda: session.workspace is not None)
         yield pilot, screen
         app.main.controllers.thread.close(2.0)
@@ -42,7 +42,7 @@ async def test_fork_of_a_call_changes_the_instruction_and_saves_try_and_prompt(t
     async with opened(tmp_path) as (pilot, screen):
         session = screen.app.session
         await pilot.press("j", "j", "j", "r")
-        await screen.until(pilot, lambda: session.store.counts()["failed"] == 1 and not session.store.activity.busy, 30)
+        await screen.until(pilot, lambda: session.store.counts()["failed"] == 1 and not session.store.activity.busy)
         assert len(counted(folder)) == 5
         await pilot.press("enter", "3", "j", "j", "j", "f")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
@@ -54,7 +54,7 @@ async def test_fork_of_a_call_changes_the_instruction_and_saves_try_and_prompt(t
         assert "nothing is changed yet" in screen.text
         await pilot.press("e", *"Quickly", "minus", "escape", "e", "space", *"quickly", "ctrl+o", "r")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkScreen))
-        await screen.until(pilot, lambda: screen.text.count("PASS") == 3, 30)
+        await screen.until(pilot, lambda: screen.text.count("PASS") == 3)
         assert sorted(counted(folder)[5:]) == sorted(["model", "print_label True", "model"] * 3)
         assert screen.text.count("≠ from turn 1") == 3
         assert re.search(r"› another instruction of \w+ › live › label ─", screen.text)
@@ -110,7 +110,7 @@ async def test_fork_of_a_live_conversation_changes_a_message_and_returns_to_it(t
         await screen.until(pilot, lambda: isinstance(screen.app.screen, ForkDialog))
         assert "fork at turn 2 › chat" in screen.text
         await pilot.press("minus", "minus", "e", *"C3", "ctrl+o", "r")
-        await screen.until(pilot, lambda: "B2C3 is in the shop" in screen.text, 30)
+        await screen.until(pilot, lambda: "B2C3 is in the shop" in screen.text)
         await screen.until(pilot, lambda: screen.text.count("not scored") == 2)
         assert "turn 1 =  A1" in screen.text
         await pilot.press("ctrl+o")

@@ -53,7 +53,7 @@ async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[Workbenc
     themes, session = Themes(), Session(project)
     app = WorkbenchApp(session, config.Settings(project / "none.toml", **settings), themes, themes.read("night"))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        screen = Screen.around(app)
+        screen = Screen.around(app, pilot)
         await screen.until(pilot, lambda: session.workspace is not None)
         try:
             yield app, session, screen, pilot
@@ -66,7 +66,7 @@ async def opened(project: Path, **settings: Any) -> AsyncIterator[tuple[Workbenc
 async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> None:
     async with opened(project) as (app, session, screen, pilot):
         await pilot.press("r")
-        await screen.until(pilot, lambda: "of 3" in screen.text and not session.store.activity.busy, seconds=10)
+        await screen.until(pilot, lambda: "of 3" in screen.text and not session.store.activity.busy)
         assert "✓ on_time" in screen.text
         await pilot.press("n")
         await screen.until(pilot, lambda: "desk › refunds › late_parcel" in screen.text and "✗ FAIL" in screen.text)
@@ -74,7 +74,7 @@ async def test_r_runs_all_cases_and_n_goes_to_the_failed_one(project: Path) -> N
         await screen.until(pilot, lambda: "no such order" in screen.text and "! ERROR" in screen.text)
         assert stored_runs(project / ".workbench")
         await pilot.press("q")
-        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+        await screen.until(pilot, lambda: app.return_value == 0)
 
 
 async def test_unwritable_database_is_reported_once(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ async def test_unwritable_database_is_reported_once(project: Path, monkeypatch: 
     monkeypatch.setattr(opening, "OLDEST_SQLITE", (99, 0, 0))
     async with opened(project) as (_, session, screen, pilot):
         await pilot.press("r")
-        await screen.until(pilot, lambda: "of 3" in screen.text and not session.store.activity.busy, seconds=10)
+        await screen.until(pilot, lambda: "of 3" in screen.text and not session.store.activity.busy)
         assert [notice.message for notice in session.store.notices].count(session.store.notices[0].message) == 1
         assert "is kept in memory only" in session.store.notices[0].message
 
@@ -105,8 +105,8 @@ async def test_capital_s_scores_again_without_the_agent(project: Path) -> None:
 
         async def done(runs: int, *keys: str) -> None:
             await pilot.press(*keys)
-            await screen.until(pilot, lambda: len(stored_runs(project / ".workbench")) == runs, seconds=10)
-            await screen.until(pilot, lambda: not session.store.activity.busy, seconds=10)
+            await screen.until(pilot, lambda: len(stored_runs(project / ".workbench")) == runs)
+            await screen.until(pilot, lambda: not session.store.activity.busy)
 
         await screen.until(pilot, lambda: not session.is_loading)
         await pilot.press("S")
@@ -128,7 +128,7 @@ async def test_capital_s_scores_again_without_the_agent(project: Path) -> None:
         assert session.store.counts() == {"passed": 2}
         assert (project / "desk" / "called").read_text() == "xx", "once for each case, in the first run"
         await pilot.press("q")
-        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+        await screen.until(pilot, lambda: app.return_value == 0)
 
 
 JUDGE = """
@@ -161,7 +161,7 @@ async def test_ctrl_r_asks_judges_again_within_the_limits_of_the_settings(projec
             )
             assert len(asked.read_text()) == calls
         await pilot.press("q")
-        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+        await screen.until(pilot, lambda: app.return_value == 0)
 
 
 async def test_capital_s_scores_the_transcripts_of_the_last_stored_run(project: Path) -> None:
@@ -170,11 +170,11 @@ async def test_capital_s_scores_the_transcripts_of_the_last_stored_run(project: 
     await asyncio.to_thread(subprocess.run, command, cwd=project, env=environment, capture_output=True, check=False)
     async with opened(project) as (app, session, screen, pilot):
         await pilot.press("S")
-        await screen.until(pilot, lambda: bool(session.store.current) and not session.store.activity.busy, seconds=10)
+        await screen.until(pilot, lambda: bool(session.store.current) and not session.store.activity.busy)
         assert session.store.counts() == {"passed": 1, "failed": 1, "error": 1}
         assert "no such order" in str(session.store.records[session.store.current[2]].error)
         await pilot.press("q")
-        await screen.until(pilot, lambda: app.return_value == 0, seconds=30)
+        await screen.until(pilot, lambda: app.return_value == 0)
 
 
 def test_plan_names_cases_only_for_parts_of_an_evalset(shop: Workspace) -> None:

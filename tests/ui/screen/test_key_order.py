@@ -209,7 +209,7 @@ async def test_keys_wait_for_a_dialog_that_opens_slowly(
     may_open, read = threading.Event(), criteria_change.open_config
 
     def slowly(*files: Any) -> Any:
-        assert may_open.wait(10)
+        assert may_open.wait(60)
         return read(*files)
 
     monkeypatch.setattr(criteria_change, "open_config", slowly)
@@ -227,6 +227,7 @@ async def test_keys_wait_for_a_dialog_that_opens_slowly(
 async def test_keys_that_wait_too_long_are_dropped_with_a_message(
     open_screen: OpenScreen, make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(key_order, "PATIENCE", 5)
     monkeypatch.setattr(key_order, "_SECOND", 0.01)
     may_end = asyncio.Event()
     screen = open_screen()
@@ -244,18 +245,22 @@ async def test_keys_that_wait_too_long_are_dropped_with_a_message(
 async def test_keys_are_not_dropped_while_the_machine_is_busy(
     open_screen: OpenScreen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held_up, clock = 0.0, time.monotonic
-    monkeypatch.setattr(key_order, "_SECOND", 0.01)
-    monkeypatch.setattr(time, "monotonic", lambda: clock() + held_up)
+    monkeypatch.setattr(key_order, "PATIENCE", 5)
+    clock = time.monotonic
     may_end = asyncio.Event()
     screen = open_screen()
     async with screen.open() as pilot:
         screen.main.run_worker(may_end.wait(), group="save")
+        monkeypatch.setattr(key_order, "_SECOND", 0.01)
+        now = clock()
+        monkeypatch.setattr(time, "monotonic", lambda: now)
         send(screen, "jjj")
         await asyncio.sleep(0)
-        for _ in range(4):
-            held_up += 2 * key_order._SECOND  # The program does nothing meanwhile.
+        for _ in range(3):
+            now += 2 * key_order._SECOND  # The program does nothing meanwhile.
             await asyncio.sleep(0)
+        monkeypatch.setattr(time, "monotonic", clock)
+        monkeypatch.setattr(key_order, "_SECOND", 1.0)
         may_end.set()
         await screen.until(pilot, lambda: screen.main.tree_view.cursor == 3)
 
@@ -402,7 +407,7 @@ async def test_keys_after_history_wait_until_the_newest_runs_are_listed(
     may_read = threading.Event()
 
     def newest(state: Path) -> list[ListedRun]:
-        may_read.wait(10)
+        may_read.wait(60)
         return newest_runs(state)
 
     monkeypatch.setattr("workbench.ui.history.screen.newest_runs", newest)

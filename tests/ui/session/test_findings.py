@@ -81,7 +81,7 @@ async def test_picking_a_problem_in_the_list_goes_to_its_case(
         assert "problems found by check: 1" in screen.text
         await pilot.press("enter")
         await screen.until(pilot, lambda: screen.row.startswith("late_parcel"))
-        assert "late_parcel △warning" in screen.text
+        await screen.until(pilot, lambda: "late_parcel △warning" in screen.text)
 
 
 async def test_row_of_an_agent_shows_a_failed_import(open_screen: OpenScreen) -> None:

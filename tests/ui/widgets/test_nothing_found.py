@@ -25,16 +25,14 @@ def test_empty_page_names_the_searched_folders_and_the_next_step(tmp_path: Path)
     assert [way for way, _ in lines if way] == ["try_samples", "open_folder", "keys"]
 
 
-async def test_empty_folder_explains_agents_copies_samples_and_opens_another_folder(
-    tmp_path: Path, messages_stay: None
-) -> None:
+async def test_empty_folder_explains_agents_copies_samples_and_opens_another_folder(tmp_path: Path) -> None:
     folder, other = tmp_path / "bots", tmp_path / "other"
     folder.mkdir()
     other.mkdir()
     themes = Themes()
     app = WorkbenchApp(Session(folder), config.Settings(tmp_path / "none.toml"), themes, themes.read("night"))
-    screen = Screen.around(app)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        screen = Screen.around(app, pilot)
         await screen.until(pilot, lambda: "No agents here yet" in screen.text)
         assert "enter choose   q quit   H history   : find   ? help" in screen.text
         await pilot.press("question_mark")
