@@ -69,7 +69,7 @@ def pipe(tmp_path: Path) -> Path:
 
 async def begun(pipe: Path) -> int:
     """Wait until a call waits. Return the child's process ID."""
-    return int(await asyncio.wait_for(asyncio.to_thread(pipe.read_text), 30))
+    return int(await asyncio.wait_for(asyncio.to_thread(pipe.read_text), 60))
 
 
 async def test_child_starts_with_the_first_call(make: Make) -> None:
@@ -125,7 +125,7 @@ async def test_child_that_starts_too_slowly_is_an_error(make: Make, monkeypatch:
     with pytest.raises(ChildLostError, match=r"was not ready after 0\.3 s") as caught:
         await child.call({"do": "pid"})
     assert not caught.value.began
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await child.close()
 
 

@@ -35,7 +35,7 @@ class Heard:
         self.changed.set()
 
     async def until(self, done: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not done():
                 await self.changed.wait()
                 self.changed.clear()

@@ -287,7 +287,7 @@ async def test_call_that_is_cancelled_is_stopped_in_the_child(make: Make, tmp_pa
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (await functions.call("judge", "desk.own.seen", QUESTION))[1]:
             continue
 
@@ -435,7 +435,7 @@ async def test_processes_started_by_a_function_end_with_the_child(make: Make, tm
         """
     )
     call = asyncio.ensure_future(functions.call("judge", "desk.own.judge", QUESTION))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         with await asyncio.to_thread(pipe.open, encoding="utf-8") as reader:
             assert await asyncio.to_thread(reader.read, 4) == "here"
             if not hangs:

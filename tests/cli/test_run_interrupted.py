@@ -147,7 +147,8 @@ def test_sigint_stops_a_background_job_of_a_script(waiting: Waiting) -> None:
 
 def test_timeout_still_applies_after_ctrl_c(project: Project) -> None:
     waiting = Waiting(project)
-    words = ["run", ".", "--concurrency", "1", "--timeout", "2", "--json", "report.json"]
+    project.evalset(WAITS, case("later"))
+    words = ["run", ".", "--concurrency", "1", "--timeout", "3", "--json", "report.json"]
     process = waiting.process = project.start(*words, environment=waiting.environment)
     waiting.wait()
     process.send_signal(signal.SIGINT)

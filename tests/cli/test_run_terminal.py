@@ -44,14 +44,14 @@ def on_a_terminal(
             quit_at = None
     os.close(primary)
     try:
-        return process.wait(timeout=10), sent
+        return process.wait(timeout=60), sent
     finally:
         process.kill()
 
 
 def _read(terminal: int) -> bytes:
-    """Return the next bytes, or nothing at the end or after 30 s of silence."""
-    if not select.select([terminal], [], [], 30)[0]:
+    """Return the next bytes, or nothing at the end or after a minute of silence."""
+    if not select.select([terminal], [], [], 60)[0]:
         return b""
     try:
         return os.read(terminal, 65536)

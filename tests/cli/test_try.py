@@ -362,7 +362,7 @@ def test_killed_try_leaves_no_copy(desk: TriedProject) -> None:
     desk.prompt("name the day")
     agent = desk.root / "desk/agent.py"
     agent.write_text(agent.read_text().replace("    prompt =", "    import time; time.sleep(0.2)\n    prompt =", 1))
-    process = desk.start("try", environment=desk.environment())
+    process = desk.start("try", "--concurrency", "2", environment=desk.environment())
     assert process.stdout is not None
     assert process.stdout.readline()
     assert scratch(desk)

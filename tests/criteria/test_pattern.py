@@ -37,7 +37,7 @@ def test_other_threads_go_on_while_a_pattern_is_matched() -> None:
     matching = threading.Thread(target=_match_in_vain)
     matching.start()
     waiting.start()
-    assert beats.wait(30)
+    assert beats.wait(60)
     matching.join()
 
 

@@ -28,4 +28,4 @@ class Adk:
         return answer
 
     def close(self) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=60)

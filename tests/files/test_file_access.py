@@ -139,7 +139,7 @@ def test_pipe_is_written_to(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
     reader.start()
     replace_content(pipe, b"data")
-    reader.join(timeout=10)
+    reader.join(timeout=60)
     assert read == [b"data"]
 
 

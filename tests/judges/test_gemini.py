@@ -212,7 +212,7 @@ async def test_slow_answer_times_out(server: ScriptedGemini, waits: Waits, clock
     assert reply.fault.kind == "timeout"
     assert "0.2 s" in reply.fault.message
     assert "AGENT_WORKBENCH_JUDGE_TIMEOUT" in reply.fault.message
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 25
 
 
 @pytest.mark.parametrize("refusal", [blocked(), stopped("SAFETY"), stopped("RECITATION"), stopped("SPII")])

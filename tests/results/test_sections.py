@@ -124,7 +124,7 @@ def test_slow_section_is_called_only_once(package: Package, monkeypatch: pytest.
 
     def slow(record: object) -> str:
         asked.append(record)
-        go_on.wait(30)
+        go_on.wait(60)
         return "late"
 
     monkeypatch.setattr(sections, "_SECONDS", 0.01)

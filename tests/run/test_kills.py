@@ -241,7 +241,7 @@ async def test_processes_of_a_live_workbench_are_not_stale() -> None:
         kill_stale()
         assert child.poll() is None
         assert kill_marked(mark) == 1
-        assert child.wait(timeout=10) == -signal.SIGKILL
+        assert child.wait(timeout=60) == -signal.SIGKILL
     finally:
         child.kill()
         child.wait()

@@ -241,7 +241,7 @@ async def test_large_backlog_is_written_in_batches_and_delays_new_cases() -> Non
     events = [OutputCaptured(REF, "stdout", str(number)) for number in range(_AHEAD + 2 * _WRITTEN_AT_ONCE)]
     for event in events:
         out.put(event)
-    await asyncio.wait_for(out.room(), 10)
+    await asyncio.wait_for(out.room(), 60)
     assert _WRITTEN_AT_ONCE <= len(shown) < len(events)
     await out.close()
     assert shown == events
@@ -255,7 +255,7 @@ async def test_broken_front_end_does_not_delay_the_start_of_cases() -> None:
     out = Recorder(broken, None, Secrets([]))
     for number in range(_AHEAD + 2 * _WRITTEN_AT_ONCE):
         out.put(OutputCaptured(REF, "stdout", str(number)))
-    await asyncio.wait_for(out.room(), 10)
+    await asyncio.wait_for(out.room(), 60)
     with pytest.raises(RuntimeError, match="no such widget"):
         await out.close()
 
@@ -266,7 +266,7 @@ async def test_forced_end_leaves_no_running_task() -> None:
 
     def slow(lines: Iterable[Line], *, sync: bool) -> None:
         writing.set()
-        go_on.wait(10)
+        go_on.wait(60)
         write(lines, sync=sync)
 
     writer.write = slow  # type: ignore[method-assign]
@@ -296,7 +296,7 @@ async def test_forced_end_during_the_pause_between_syncs_leaves_no_error(monkeyp
         lines = list(lines)
         if any("hold" in line.text for line in lines):
             held.set()
-            go_on.wait(10)
+            go_on.wait(60)
         write(lines, sync=sync)
         if sync:
             synced.set()

@@ -253,7 +253,7 @@ async def test_case_can_be_cancelled_while_the_user_decides(project: Project, ch
     task = asyncio.create_task(run.execute())
     await thinks.wait()
     run.cancel(outcome.ref("play"))
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, 60)
     assert outcome.error("play") == ("cancelled", "cancelled while it was running")
     assert messages(outcome) == ["Hello there"]
 
@@ -261,13 +261,13 @@ async def test_case_can_be_cancelled_while_the_user_decides(project: Project, ch
 async def test_agent_clock_stops_while_the_user_decides(
     project: Project, children: Children, gemini: ScriptedGemini
 ) -> None:
-    """The agent has 1 s, the user takes longer over its messages."""
-    left = [said("And then?").after(0.6), said("More").after(0.6), said("</finished>")]
+    """The agent has 2 s, the user takes longer over its messages."""
+    left = [said("And then?").after(1.1), said("More").after(1.1), said("</finished>")]
     gemini.answer = lambda asked: left.pop(0)
     with_gemini(project, gemini)
     project.agent(AGENT)
     scenario(project, "x", model="gemini-2.5-flash", criteria=FREE)
-    options = RunOptions(timeout=1.0)
+    options = RunOptions(timeout=2.0)
     outcome = await execute(project.plan(options), children, options)
     assert messages(outcome) == ["Hello there", "And then?", "More"]
     assert not _failed_while_played(outcome)
@@ -296,10 +296,10 @@ async def test_message_is_requested_again_if_the_scorer_dies(
 async def test_agent_seconds_are_summed_over_the_turns(project: Project, children: Children) -> None:
     project.agent(SLOW)
     scenario(project, " | ".join(["more"] * 30))
-    options = RunOptions(timeout=1.0)
+    options = RunOptions(timeout=2.0)
     outcome = await execute(project.plan(options), children, options)
     assert outcome.error("play")[0] == "timeout"
-    assert 1 <= len([turn for turn in outcome.record("play").turns if turn.actual]) <= 3
+    assert 1 <= len([turn for turn in outcome.record("play").turns if turn.actual]) <= 4
 
 
 async def test_agent_that_dies_in_a_simulated_conversation_is_an_error(project: Project, children: Children) -> None:

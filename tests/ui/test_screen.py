@@ -391,7 +391,7 @@ async def test_evalsets_appear_while_others_are_still_being_read(
 
     def read(arrived: Callable[[Workspace], None]) -> Workspace:
         arrived(dataclasses.replace(whole, evalsets=whole.evalsets[:1]))
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return whole
 
     screen.session.read = read  # type: ignore[method-assign,assignment]

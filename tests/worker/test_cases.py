@@ -207,7 +207,7 @@ def test_solo_worker_runs_cases(solo: Worker, tmp_path: Path) -> None:
     assert agent.run("a", "b", share=True).answers == [f"a {solo.process.pid}", f"b {solo.process.pid}"]
     assert agent.output() == (b"imported\n", b"")
     agent.channel.send({"op": "quit"})
-    assert solo.process.wait(30) == 0
+    assert solo.process.wait(60) == 0
 
 
 @needs_fork
@@ -219,7 +219,7 @@ def test_solo_agent_survives_stopping_or_killing_its_parent(solo: Worker, tmp_pa
         assert agent.run("a", share=True).answers == ["a"]
     finally:
         solo.cut_lifeline()
-    assert solo.process.wait(30) in (0, -signal.SIGKILL)
+    assert solo.process.wait(60) in (0, -signal.SIGKILL)
 
 
 @needs_fork
@@ -227,7 +227,7 @@ def test_solo_worker_ends_like_its_agent(solo: Worker, tmp_path: Path) -> None:
     source = "import os, signal\ndef root_agent(m, s): os.kill(os.getpid(), signal.SIGSEGV)"
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": source}), solo=True)
     agent.start(share=True).say(iter(["a"]))
-    assert solo.process.wait(30) == -signal.SIGSEGV
+    assert solo.process.wait(60) == -signal.SIGSEGV
 
 
 def test_solo_worker_ends_with_the_workbench_even_in_an_endless_loop(solo: Worker, tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_solo_worker_ends_with_the_workbench_even_in_an_endless_loop(solo: Worke
     child = int(case.outcome.stdout)
     solo.cut_lifeline()
     # Both the loop and the lifeline thread notice the end; either may be first.
-    assert solo.process.wait(30) in (0, -signal.SIGKILL)
+    assert solo.process.wait(60) in (0, -signal.SIGKILL)
     if sys.platform == "linux":
         wait_until(lambda: not is_alive(child))
 
@@ -250,7 +250,7 @@ def test_solo_worker_ends_with_the_workbench_even_in_an_endless_loop(solo: Worke
 def test_solo_worker_reports_import_failures(solo: Worker, tmp_path: Path) -> None:
     agent = solo.agent(write(tmp_path / "desk", {"agent.py": "1 / 0"}), solo=True)
     assert agent.imported["error"]["message"] == "ZeroDivisionError: division by zero"
-    assert solo.process.wait(30) == 0
+    assert solo.process.wait(60) == 0
 
 
 @needs_fork

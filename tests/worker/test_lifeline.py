@@ -52,14 +52,14 @@ def test_everything_ends_with_the_workbench(own_worker: Worker, tmp_path: Path) 
     _, pids = start_busy(own_worker, tmp_path)
     own_worker.cut_lifeline()
     wait_until(lambda: all_gone(pids))
-    assert own_worker.process.wait(30) == 0
+    assert own_worker.process.wait(60) == 0
 
 
 def test_everything_ends_with_the_control_socket(own_worker: Worker, tmp_path: Path) -> None:
     _, pids = start_busy(own_worker, tmp_path)
     own_worker.channel.close()
     wait_until(lambda: all_gone(pids))
-    assert own_worker.process.wait(30) == 0
+    assert own_worker.process.wait(60) == 0
 
 
 def test_everything_ends_with_a_killed_zygote(own_worker: Worker, tmp_path: Path) -> None:
@@ -114,4 +114,4 @@ def test_everything_ends_when_the_zygote_quits(own_worker: Worker, tmp_path: Pat
     _, pids = start_busy(own_worker, tmp_path)
     own_worker.channel.send({"op": "quit"})
     wait_until(lambda: all_gone(pids))
-    assert own_worker.process.wait(30) == 0
+    assert own_worker.process.wait(60) == 0

@@ -77,7 +77,7 @@ class Talker:
         """Return the next event of one of these kinds."""
         future: asyncio.Future[ChatEvent] = asyncio.get_running_loop().create_future()
         self._waiting.append((lambda event: isinstance(event, kinds), future))
-        return await asyncio.wait_for(future, 20)
+        return await asyncio.wait_for(future, 60)
 
     async def say(self, text: str, *kinds: type) -> Any:
         coming = asyncio.ensure_future(self.next(*(kinds or (TurnFinished, TurnFailed, ChatEnded))))
@@ -87,7 +87,7 @@ class Talker:
 
     async def end(self) -> ChatEnded:
         self.chat.end()
-        await asyncio.wait_for(self.task, 20)
+        await asyncio.wait_for(self.task, 60)
         last = self.events[-1]
         assert isinstance(last, ChatEnded)
         return last
@@ -159,7 +159,7 @@ async def test_agent_that_ignores_stop_can_be_killed(project: Project, children:
     from workbench.events.events import CaseError
 
     talker.chat.end(CaseError("cancelled", "killed"), kill=True)
-    await asyncio.wait_for(talker.task, 20)
+    await asyncio.wait_for(talker.task, 60)
     last = talker.events[-1]
     assert isinstance(last, ChatEnded)
     assert last.error is not None
@@ -174,7 +174,7 @@ async def test_dead_process_ends_the_conversation_with_an_error(project: Project
     assert ended.error is not None
     assert ended.error.kind == "crashed"
     assert "code 4" in ended.error.message
-    await asyncio.wait_for(talker.task, 20)
+    await asyncio.wait_for(talker.task, 60)
 
 
 async def test_large_or_odd_state_does_not_break_the_conversation(project: Project, children: Children) -> None:
@@ -192,7 +192,7 @@ async def test_large_or_odd_state_does_not_break_the_conversation(project: Proje
 async def test_import_failure_ends_the_conversation_with_the_reason(project: Project, children: Children) -> None:
     project.agent("print('on the way')\nraise RuntimeError('no shop')\nroot_agent = None\n")
     talker = Talker(project, children)
-    await asyncio.wait_for(talker.task, 20)
+    await asyncio.wait_for(talker.task, 60)
     last = talker.events[-1]
     assert isinstance(last, ChatEnded)
     assert last.error is not None
@@ -246,7 +246,7 @@ async def test_exception_of_the_callback_ends_the_conversation_and_is_raised(
     chat = Chat(setting, {}, children, take)
     chat.say({"parts": [{"text": "hello"}]})
     with pytest.raises(ValueError, match="no room for this"):
-        await asyncio.wait_for(chat.execute(), 30)
+        await asyncio.wait_for(chat.execute(), 60)
     assert isinstance(told[-1], TurnFinished), "nothing is told to a function that failed"
 
 
@@ -259,7 +259,7 @@ async def test_cancelled_conversation_leaves_no_thread(project: Project, childre
     await asyncio.gather(talker.task, return_exceptions=True)
     for thread in set(threading.enumerate()) - before:
         if thread.name.startswith("events"):
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
 

@@ -38,7 +38,7 @@ async def test_pending_text_is_published_after_the_pause(monkeypatch: pytest.Mon
     monkeypatch.setattr(chat_stream, "PAUSE", 0.0)
     done = asyncio.Event()
     StreamBuffer(lambda _: done.set(), str).add("desk", "It left", False)
-    await asyncio.wait_for(done.wait(), 10)
+    await asyncio.wait_for(done.wait(), 60)
 
 
 async def test_finished_steps_and_turns_send_no_updates() -> None:

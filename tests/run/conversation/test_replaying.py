@@ -319,7 +319,7 @@ async def test_too_large_recorded_call_is_an_error(
         send(process, *frames)
 
     monkeypatch.setattr(CaseProcess, "send", refuse)
-    outcome = await asyncio.wait_for(run(shop.plan(FROZEN), children, place), 30)
+    outcome = await asyncio.wait_for(run(shop.plan(FROZEN), children, place), 60)
     kind, message = outcome.error("hello")
     assert kind == "frozen_file"
     assert message.startswith("a recorded call cannot be sent: 20,971,520 bytes")

@@ -153,7 +153,7 @@ async def test_cases_wait_for_a_suitable_worker_if_no_live_worker_fits(looks_oft
     await asyncio.sleep(0)
     assert submitted(lab)[1:] == [["dask://h:1"]], "none ever fitted"
     lab.workers(worker("w2", "Python 3.11, needs 3.12"), worker("w3"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(submitted(lab)) < 4:
             await asyncio.sleep(0.01)
     assert submitted(lab)[2:] == [["tcp://w3"], ["tcp://w3"]]

@@ -131,7 +131,7 @@ def test_execution_of_a_cancelled_task_is_killed(
     while not waits.exists():
         thread.join(0.02)
     worker.state.tasks["k"].state = "cancelled"
-    thread.join(30)
+    thread.join(60)
     error = read_report(reports[0], REF, project.root).transcript.error
     assert error is not None
     assert error.kind == "cancelled"

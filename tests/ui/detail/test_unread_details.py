@@ -26,7 +26,7 @@ async def test_previous_case_stays_visible_and_keys_wait_until_the_next_one_is_r
 
         def read(execution: Execution) -> tuple[CaseRecord, str]:
             threads.append(threading.current_thread())
-            may_read.wait(30)
+            may_read.wait(60)
             return replace(whole[execution.ref]), ""
 
         monkeypatch.setattr("workbench.store.details._read", read)

@@ -19,8 +19,8 @@ from workbench.ui.freezing.screen import FreezeScreen
 async def _ran(screen: Screen, pilot: Pilot[int], *keys: str) -> None:
     runs = len(stored_runs(screen.session.state_dir))
     await pilot.press(*keys)
-    await screen.until(pilot, lambda: len(stored_runs(screen.session.state_dir)) > runs, seconds=30)
-    await screen.until(pilot, lambda: not screen.session.store.activity.busy, seconds=30)
+    await screen.until(pilot, lambda: len(stored_runs(screen.session.state_dir)) > runs)
+    await screen.until(pilot, lambda: not screen.session.store.activity.busy)
 
 
 async def test_case_is_frozen_and_replayed_and_a_missing_call_can_be_added(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ async def test_case_is_frozen_and_replayed_and_a_missing_call_can_be_added(tmp_p
         await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
         assert "ignore amount of refund" in screen.text
         await pilot.press("enter")
-        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen), seconds=30)
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen))
         await screen.until(pilot, lambda: "3 tool calls" in screen.text)
         await pilot.press("enter")
         kept = [None, 15.0, 12.5]
@@ -98,7 +98,7 @@ async def test_damaged_recording_offers_to_freeze_again(tmp_path: Path) -> None:
         await screen.until(pilot, lambda: isinstance(app.screen, PickScreen))
         assert "ignore" not in screen.text
         await pilot.press("enter")
-        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen), seconds=30)
+        await screen.until(pilot, lambda: isinstance(app.screen, FreezeScreen))
         await screen.until(pilot, lambda: "is replaced" in screen.text)
         await pilot.press("enter")
         await screen.until(pilot, lambda: "done: freeze late_parcel" in screen.text)
@@ -121,8 +121,8 @@ async def test_drift_is_shown_after_a_thaw_and_accepted_one_by_one(tmp_path: Pat
         frozen.change_world(agent, {"find_order": {"days": 9}, "refund": {"id": "R-2"}})
         runs = len(stored_runs(session.state_dir))
         app.main.do("thaw")
-        await screen.until(pilot, lambda: len(stored_runs(session.state_dir)) > runs, seconds=30)
-        await screen.until(pilot, lambda: not session.store.activity.busy, seconds=30)
+        await screen.until(pilot, lambda: len(stored_runs(session.state_dir)) > runs)
+        await screen.until(pilot, lambda: not session.store.activity.busy)
         assert session.store.drifted == 1
         await pilot.press("g", "j", "j", "j", "1")
         drift = ("answer.days", "+ now       9", "A accepts changes")

@@ -218,16 +218,16 @@ async def test_follower_reports_files_and_runs(tmp_path: Path) -> None:
             seen.put_nowait(touched)
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for(follower.changes.armed.wait(), 20)
+    await asyncio.wait_for(follower.changes.armed.wait(), 60)
     project.evalset(BAD)
     found = TouchedPaths(frozenset())
     while file not in found.paths:
-        found |= await asyncio.wait_for(seen.get(), 20)
+        found |= await asyncio.wait_for(seen.get(), 60)
     (tmp_path / ".workbench/runs/2026-11-21T10-30-00-aaaa").mkdir(parents=True)
-    while not (await asyncio.wait_for(seen.get(), 20)).runs:
+    while not (await asyncio.wait_for(seen.get(), 60)).runs:
         pass
     follower.changes.close()
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, 60)
 
 
 async def test_change_whose_event_was_lost_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ async def test_screen_does_not_say_that_nothing_has_run_while_verdicts_are_loadi
     may_read, recall = threading.Event(), module.recall
 
     def late(*words: Any) -> Iterator[module.Recalled]:
-        may_read.wait(10)
+        may_read.wait(60)
         yield from recall(*words)
 
     monkeypatch.setattr(module, "recall", late)
@@ -147,7 +147,7 @@ async def test_case_is_not_shown_as_not_run_while_verdicts_are_loading(
     may_read = threading.Event()
 
     def late(*_: Any) -> Iterator[module.Recalled]:
-        may_read.wait(10)
+        may_read.wait(60)
         yield from ()
 
     monkeypatch.setattr(module, "recall", late)

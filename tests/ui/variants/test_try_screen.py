@@ -125,8 +125,8 @@ async def test_keys_pressed_in_one_burst_start_and_leave_a_try_without_traces(de
     desk.prompt("Always name the day.")
     async with opened(desk.root) as (app, _, screen, pilot):
         await pilot.press(*"WjnEA", "enter", "x", "x", *["escape"] * 8)
-        await screen.until(pilot, lambda: app.screen is app.main, seconds=20)
-        await screen.until(pilot, lambda: not made_copies(copies), seconds=20)
+        await screen.until(pilot, lambda: app.screen is app.main)
+        await screen.until(pilot, lambda: not made_copies(copies))
         assert (desk.root / "desk/prompt.md").read_text() == "Always name the day."
         # Another one starts at once, and has nothing of the first.
         await pilot.press("W")
@@ -148,7 +148,7 @@ async def test_x_cancels_a_try_and_shows_the_decided_cases(desk: TriedProject, c
     (desk.root / "desk/agent.py").write_text(SLOW + "# changed\n")
     async with opened(desk.root) as (app, _, screen, pilot):
         await pilot.press("W")
-        await screen.until(pilot, lambda: "2 of 36" in screen.text, seconds=30)
+        await screen.until(pilot, lambda: "2 of 36" in screen.text)
         await pilot.press("Y")
         await screen.until(pilot, lambda: "the try is still running" in screen.text)
         assert app.clipboard == "", "results that are not complete have no conclusion to copy"
@@ -179,7 +179,7 @@ async def test_quitting_removes_the_copies(
     async with opened(desk.root) as (app, _, screen, pilot):
         await pilot.press("W")
         if when != "copying":
-            await screen.until(pilot, lambda: "2 of 36" in screen.text, seconds=30)
+            await screen.until(pilot, lambda: "2 of 36" in screen.text)
         if when == "over":
             await pilot.press("x", "x")
             await ended(screen, pilot, "cancelled, ")
