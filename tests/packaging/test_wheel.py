@@ -30,10 +30,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     site = next((folder / "lib").glob("python*/site-packages"))
-    subprocess.run(
-        [sys.executable, "-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "-q", str(wheel)],
-        check=True,
-    )
+    # Python compiles the modules that are used when they are imported.
+    how = ("--no-deps", "--no-index", "--no-compile", "-q")
+    subprocess.run([sys.executable, "-m", "pip", "--python", str(python), "install", *how, str(wheel)], check=True)
     dependencies = next(Path(entry) for entry in sys.path if entry.endswith("site-packages"))
     # A .pth of theirs would bring back the checkout (an editable install), so only the folder itself is added.
     (site / "borrowed.pth").write_text(f"{dependencies}\n", encoding="utf-8")

@@ -334,9 +334,12 @@ def test_parallel_calls_get_their_own_answers_and_effects(make_agent: MakeAgent)
 RACE = """
 import asyncio
 
+quick_has_ended = asyncio.Event()
+
 
 async def slow(n: int, tool_context: ToolContext) -> dict:
     "Is slow."
+    await quick_has_ended.wait()
     await asyncio.sleep(0.2)
     tool_context.state["last"] = "slow"
     return {"n": n}
@@ -345,12 +348,14 @@ async def slow(n: int, tool_context: ToolContext) -> dict:
 async def quick(n: int, tool_context: ToolContext) -> dict:
     "Is quick."
     tool_context.state["last"] = "quick"
+    quick_has_ended.set()
     return {"n": n}
 
 
 class Late(Scripted):
     "Its answers take long, but not in a frozen run."
     async def generate_content_async(self, llm_request, stream=False):
+        await quick_has_ended.wait()
         await asyncio.sleep(1)
         async for response in Scripted.generate_content_async(self, llm_request):
             yield response
@@ -377,7 +382,7 @@ def test_frozen_parallel_agent_ends_with_the_branch_of_the_recorded_run(
     desk = make_agent(HEAD + RACE.replace("{branches}", branches))
     live = desk.run("go", **RECORDING)
     assert live.answers == [answer]
-    for _ in range(20):
+    for _ in range(5):
         again = desk.run("go", **frozen(live, mode))
         assert list(differences(shown(live), shown(again))) == []
         assert "reordered" not in again.of("Calls")[-1]["frozen"]
