@@ -63,7 +63,6 @@ async def opened(state: str, open_screen: OpenScreen, make_workspace: MakeWorksp
 
 async def to_main(pilot: Pilot[int], screen: Screen) -> None:
     """Close all pages and dialogs."""
-    await pilot.pause()
     while screen.main.covered:
         screen.app.screen.dismiss(None)
         await pilot.pause()
@@ -83,6 +82,7 @@ async def test_no_action_of_the_main_screen_fails_in_any_state(
                 await pilot.press(*action.keys[:1] if not action.by_digit else action.keys)
             else:
                 await screen.main.run_action(action.call)
+            if not action.keys or state == "reading":
                 await pilot.pause()
             assert screen.text, "it can be drawn"
             await to_main(pilot, screen)
