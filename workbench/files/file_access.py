@@ -99,6 +99,15 @@ def signature_of(files: Iterable[Path]) -> Signature:
     return tuple(found)
 
 
+def changed_since(file: Path, moment: float) -> bool:
+    """Return whether a file was written or replaced at or after this time. False if there is no such file."""
+    try:
+        # Programs can set the other times, as `cp -p` does.
+        return file.stat().st_ctime >= moment
+    except (OSError, ValueError):
+        return False
+
+
 def size_words(size: int) -> str:
     """Return a size in the largest unit that fits: "256 MB", "64 kB", "12 bytes"."""
     for unit, name in ((1024 * 1024, "MB"), (1024, "kB")):

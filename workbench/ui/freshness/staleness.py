@@ -364,6 +364,7 @@ class Follow(Controller):
         try:
             walked = () if follower is None else follower.walked
             inputs = frozenset(self._staleness.files)
+            self.session.begin_reading()
             news = await read_in_thread(lambda _: read_news(old, paths, walked, inputs, self.session.read))
         except (OSError, ValueError) as error:
             self.session.read_error = str(error)

@@ -167,6 +167,7 @@ class Folder(Controller):
         """Read the folder and show it. If it cannot be read, show the reason and return False."""
         session = self.session
         session.reading = session.reading or session.workspace is None
+        session.begin_reading()
         loop = asyncio.get_running_loop()
         session.when_large_file = lambda: loop.call_soon_threadsafe(self.view.show_facts)
         try:

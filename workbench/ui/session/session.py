@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.events.events import CaseFinished, CaseRef, Event, JudgeWaits, MetricScored, RunStarted, UserSimulated
-from workbench.files.file_access import Signature, signature_of
+from workbench.files.file_access import Signature, changed_since, signature_of
 from workbench.files.prices import Prices, criterion_cost, handling_cost, money, simulation_cost, total
 from workbench.results.changed_verdicts import ChangedVerdicts
 from workbench.results.judged import count, is_function
@@ -143,6 +143,8 @@ def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
     return f"{name} {short}{f': {reason}' if reason else ''}{f', {more} more' if more else ''}", short
 
 
+_TICK = 0.01
+"""Seconds by which the times of files may lag behind the clock."""
 _LARGE = 8 << 20
 """Size in bytes from which on the bar names the evalset that is being read."""
 
@@ -208,6 +210,8 @@ class Session:
         self._began = 0.0
         self._files: tuple[Path, ...] = ()
         self._signature: Signature = ()
+        self._reading_began = math.inf
+        """When the reading of the next workspace began, or infinity if nobody said so."""
         self.checks = checks
         self.findings = Findings()
         """Problems that `check` found in the workspace. Empty before the check."""
@@ -261,7 +265,18 @@ class Session:
         self.findings = Findings()
         self.read_error = ""
         self._files = workspace_files(workspace)
-        self._signature = signature_of(self._files)
+        signature = signature_of(self._files)
+        # A file that was saved since the reading began may have been read before.
+        self._signature = tuple(
+            None if changed_since(file, self._reading_began) else one
+            for file, one in zip(self._files, signature, strict=True)
+        )
+        if not self.reading:  # Until then, workspaces are partial.
+            self._reading_began = math.inf
+
+    def begin_reading(self) -> None:
+        """Note that the files of the next workspace are read from now on."""
+        self._reading_began = time.time() - _TICK
 
     def outdated(self) -> bool:
         """Return whether a file of the workspace has changed since it was read, or False before it was read."""
