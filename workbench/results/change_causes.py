@@ -189,10 +189,7 @@ def causes(before: Side, after: Side, files: dict[str, list[ChangedFile]]) -> It
 
 
 def _is_recomputed(name: str, before: Side, after: Side) -> bool:
-    """Return whether a computed criterion has another result, of the end state, times or inner calls.
-
-    Recorded steps have all words and the other calls.
-    """
+    """Return whether a computed criterion differs in what recorded steps lack: the end state, times, inner calls."""
     # Loading this module must not load all descriptions.
     from workbench.criteria.registry import descriptions
 

@@ -48,10 +48,7 @@ def totals(root: Node, prices: Prices | None, *, live: bool = False) -> dict[int
 
 
 def may_be_silent(node: Node) -> bool:
-    """Return whether a node is an agent that may call models without a word.
-
-    Only ADK tells the type of an agent and each of its calls.
-    """
+    """Return whether a node is an agent that may call models unseen. Only ADK tells an agent's type, and each call."""
     return node.kind == "agent" and "type" not in node.facts
 
 

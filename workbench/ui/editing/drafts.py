@@ -82,8 +82,7 @@ def read_json_text(text: str) -> Any:
     """Parse a JSON text.
 
     Raises:
-        UnreadableError: The text is empty, not valid JSON, or has a number that is too large for a float. Such a number
-            would be saved as Infinity. The error is about the first fault.
+        UnreadableError: The text is empty or not valid JSON, or a number would become Infinity. Names the first fault.
     """
     if not text.strip():
         raise UnreadableError(1, 1, "no value: type {} for an empty object")
