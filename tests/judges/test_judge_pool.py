@@ -9,7 +9,8 @@ import pytest
 
 from tests.judges.clocks import Clock
 from tests.judges.conftest import Waits, ask, first, key_environment
-from tests.services.scripted_gemini import ScriptedGemini, failed, quota, said
+from tests.services.scripted_gemini import Asked, ScriptedGemini, failed, quota, said
+from tests.services.scripted_gemini import Reply as ScriptedReply
 from workbench.judges.base import JudgeOptions, NotAvailableError, Question, Reply
 from workbench.judges.judge_pool import CaseBench, JudgeEnvironment, JudgePool, RunLimits
 
@@ -26,11 +27,16 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
+def meeting(server: ScriptedGemini, number: int) -> Callable[[Asked], ScriptedReply]:
+    """Return answers of which the first `number` take long enough to be open at the same time."""
+    return lambda asked: said("yes").after(0.5 if len(server.asked) <= number else 0.01)
+
+
 async def test_calls_at_once_are_limited_by_the_run(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     pool.begin_run(RunLimits(in_flight=3))
-    server.answer = lambda asked: said("yes").after(0.02)
+    server.answer = meeting(server, 3)
     benches = [pool.bench(environment, 1, False) for _ in range(4)]
     replies = await asyncio.gather(*(ask(bench, f"{n}?") for bench in benches for n in range(3 * 4)))
     assert all(reply.text == "yes" for reply in replies)
@@ -41,7 +47,7 @@ async def test_limit_covers_all_models_and_environments(
     server: ScriptedGemini, pool: JudgePool, environment: JudgeEnvironment
 ) -> None:
     pool.begin_run(RunLimits(in_flight=2))
-    server.answer = lambda asked: said("yes").after(0.02)
+    server.answer = meeting(server, 2)
     other = JudgeEnvironment("other", {**environment.values, "GOOGLE_API_KEY": "another-key-0123456789"})
     work = [
         ask(pool.bench(each, 1, False), f"{number} for {each.key}?", model=model)
@@ -54,7 +60,7 @@ async def test_limit_covers_all_models_and_environments(
 
 
 async def test_parallelism_limit_applies_to_its_criterion(server: ScriptedGemini, bench: CaseBench) -> None:
-    server.answer = lambda asked: said("yes").after(0.02)
+    server.answer = meeting(server, 2)
     capped = bench.judge(JudgeOptions(parallel=2))
     await asyncio.gather(*(capped.ask(Question("claims", f"{number}?")) for number in range(8)))
     assert server.peak == 2

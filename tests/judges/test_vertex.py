@@ -87,7 +87,7 @@ class TestWithTheRealClient:
 
     async def test_many_instances_are_rated_at_once(self, service: ScriptedVertex, client: Vertex) -> None:
         service.peak = 0
-        script(service, *(replace(rated(number / 10), latency=0.3) for number in range(10)))
+        script(service, *(replace(rated(number / 10), latency=1.0) for number in range(10)))
         ratings = await asyncio.gather(*(rate(client, "safety_v1", INSTANCE) for _ in range(10)))
         assert sorted(rating.score or 0.0 for rating in ratings) == [number / 10 for number in range(10)]
         assert service.peak == 10
