@@ -2,7 +2,7 @@
 
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -73,8 +73,6 @@ class Action:
         help: One sentence.
         group: Its group in the help.
         id: Its name in the user's settings. The default is the name of the method.
-        also: Further search words for the palette and the help.
-        long: A longer label for footers with enough room for all actions.
     """
 
     does: str
@@ -83,8 +81,6 @@ class Action:
     help: str
     group: str
     id: str = ""
-    also: str = ""
-    long: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", self.id or self.method)
@@ -115,6 +111,11 @@ class Action:
         return self.method in ("palette", "keys")
 
     @property
+    def also(self) -> str:
+        """Further search words for the palette and the help."""
+        return _SYNONYMS.get(self.id, "")
+
+    @property
     def method(self) -> str:
         """Name of the method."""
         return self.call.partition("(")[0]
@@ -126,3 +127,33 @@ ELSEWHERE = "On other screens"
 VERDICTS = "In the review and the triage dialog"
 DIGITS = tuple("1234567890")
 """The digit keys in the order of the keyboard."""
+_SYNONYMS: Mapping[str, str] = {
+    "pane": "why scores judge votes claims log repeats",
+    "run": "start execute evaluate eval",
+    "repeat": "flaky unstable sure",
+    "machines": "dask workers cluster",
+    "options": "model settings threshold concurrency",
+    "freeze": "offline replay mock recording",
+    "try_faults": "inject robust",
+    "try_head": "variants compare git revision better",
+    "try_variants": "experiment model prompt better help significance",
+    "cancel": "stop kill abort",
+    "filter": "search flaky stale cause",
+    "flaky_cases": "unstable sometimes",
+    "review": "why reason triage",
+    "history": "old past",
+    "compare": "yesterday changed why prompt model commit regression difference",
+    "table": "cost tokens prices money slow matrix",
+    "found": "lint errors warnings",
+    "agreement": "trust human",
+    "edit_outside": "vim code prompt instruction",
+    "fork": "prompt instruction model what if",
+    "criteria": "metrics thresholds judge model rubrics",
+    "accept": "update golden approve",
+    "triage": "why note label flaky",
+    "copy_id": "clipboard",
+    "copy_command": "cli terminal ci",
+    "theme": "colours colors dark light",
+    "quit": "exit leave",
+}
+"""Further search words of actions, by ID."""

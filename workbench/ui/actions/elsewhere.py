@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from workbench.ui.actions.action import ELSEWHERE, VERDICTS, Action, Where
 
 OTHERS: tuple[Action, ...] = (
-    Action(
-        "go_to_current",
-        "O",
-        "current case",
-        "Go to the current version of the case in the tree.",
-        ELSEWHERE,
-        id="current_case",
-    ),
+    Action("go_to_current", "O", "current case", "Go to the case in the tree.", ELSEWHERE, id="current_case"),
     Action("save", "ctrl+o", "save", "Save to the file.", ELSEWHERE),
     Action("reorder(-1)", "<", "move up", "Move the item one place up in its list.", ELSEWHERE, id="move_earlier"),
     Action("reorder(1)", ">", "move down", "Move the item one place down in its list.", ELSEWHERE, id="move_later"),
@@ -43,7 +36,7 @@ OTHERS: tuple[Action, ...] = (
         "whole_cause",
         "*",
         "whole cause",
-        "The next verdict or skip applies to all remaining cases of this cause. Errors are skipped at once.",
+        "The next verdict or skip applies to all other cases of this cause. Errors are skipped.",
         VERDICTS,
     ),
 )

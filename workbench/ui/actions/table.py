@@ -257,10 +257,7 @@ def footer_of(situation: Situation, keys: Mapping[str, tuple[str, ...]], spare: 
 def labelled(action: Action, situation: Situation) -> Action:
     """Return an action with its label for this situation."""
     label = _LABELS.get(action.id)
-    if label is None:
-        return action
-    shown = label(situation) or action.label
-    return replace(action, label=shown, long=action.long and shown.replace(action.label, action.long, 1))
+    return replace(action, label=label(situation) or action.label) if label is not None else action
 
 
 def _cancel_label(situation: Situation) -> str:

@@ -83,14 +83,13 @@ class KeyLine(Widget):
             self.refresh()
 
     def show_keys(self, actions: Sequence[Action], keys: Mapping[str, tuple[str, ...]], needed: int = 99) -> None:
-        """Replace the actions and keys. Those after the first `needed` are left out if not all long labels fit."""
+        """Replace the actions and keys. Those after the first `needed` are left out if not all actions fit."""
         shown = [
             _Shown(
                 action.call,
                 key_label(keys[action.id][0]),
                 action.label,
                 action.leads_on or action is actions[-1],
-                action.long,
                 number >= needed,
             )
             for number, action in enumerate(actions)
@@ -143,14 +142,13 @@ class KeyLine(Widget):
 class _Shown(NamedTuple):
     """An action in the footer.
 
-    `always`: it is never left out. `spare`: it is left out if not all long labels fit. `long` is its long label, or "".
+    `always`: it is never left out. `spare`: it is left out if not all actions fit.
     """
 
     call: str
     key: str
     label: str
     always: bool
-    long: str = ""
     spare: bool = False
 
     @property
@@ -161,16 +159,11 @@ class _Shown(NamedTuple):
 def fitting(actions: Sequence[_Shown], width: int) -> tuple[Sequence[_Shown], int]:
     """Return the actions that fit into a line of `width` cells, and the number of columns between them.
 
-    Long labels are used if all actions fit with them. Spare actions are left out first, the last one first. Then
-    others are left out, except those that are always shown.
+    Spare actions are left out first, the last one first. Then others are left out, except those that are always shown.
     """
     shown = list(actions)
-    in_full = [action._replace(label=action.long or action.label) for action in actions]
-    spare = [number for number, action in enumerate(shown) if action.spare and not action.always]
-    while _width(in_full, _GAPS[0]) > width and spare:
-        del shown[spare[-1]], in_full[spare.pop()]
-    if _width(in_full, _GAPS[0]) <= width:
-        return in_full, _GAPS[0]
+    while any(action.spare and not action.always for action in shown) and _width(shown, _GAPS[0]) > width:
+        del shown[max(number for number, action in enumerate(shown) if action.spare and not action.always)]
     while True:
         for gap in _GAPS:
             if _width(shown, gap) <= width:
