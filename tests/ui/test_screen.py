@@ -318,7 +318,7 @@ async def test_help_lists_conflicts_of_keys_as_the_settings_are_now(open_screen:
 async def test_pane_action_picked_from_help_asks_for_a_digit(open_screen: OpenScreen) -> None:
     screen = open_screen()
     async with screen.open((120, 40)) as pilot:
-        await pilot.press("question_mark", *"panenumber", "enter")
+        await pilot.press("question_mark", *"pane number", "enter")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, JumpScreen))
 
 

@@ -1,12 +1,9 @@
-"""Items of a pick list, and the search for them by words, or by letters of a name."""
+"""Items of a pick list, and the search for them by words."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
-
-_COMPARED = 300
-"""Maximum number of characters of a text that are compared. Names are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +34,6 @@ class Item:
         return tuple(map(words_in, (self.name, self.also, self.help)))
 
 
-_UNFIT = -1000.0
-"""The score of an item whose label alone does not match, because some of the letters are in its kind or hint."""
 Search: TypeAlias = Callable[[str], Sequence[Item]]
 """A function that returns the items for a typed text, best first."""
 
@@ -47,11 +42,9 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
     """Return a search over fixed items and the results of `more`.
 
     An empty text finds all fixed items, with headings. Other texts find the items that contain all of their words: in
-    the row, in `also` or in the help, in this order. If there are none, rows that contain all letters in order are
-    found.
+    the row, in `also` or in the help, in this order.
     """
     pickable = [item for item in items if not item.heading]
-    names = [item.name for item in pickable]
     texts = [item.found_by() for item in pickable]
 
     def search(query: str) -> Sequence[Item]:
@@ -60,12 +53,7 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
         ranks = (word_rank(query, of_item) for of_item in texts)
         named = sorted((rank, number) for number, rank in enumerate(ranks) if rank is not None)
         found = sorted((pickable[number] for _, number in named), key=lambda item: bool(item.why_not))
-        others = more(query)
-        found += [item for item in others if word_rank(query, item.found_by()) is not None]
-        if found:
-            return found
-        scattered = [*(pickable[number] for number in best(query, names, limit=200)), *others]
-        return sorted(scattered, key=lambda item: (bool(item.why_not), -(score(query, item.label) or _UNFIT)))
+        return [*found, *more(query)]
 
     return search
 
@@ -95,55 +83,8 @@ def _rank(wanted: str, texts: Sequence[frozenset[str]]) -> int | None:
     return fits.index(True) if True in fits else None
 
 
-def marked(query: str, text: str, *, scattered: bool) -> tuple[int, ...]:
-    """Return the positions in `text` that match the words of `query`, or its letters in order if `scattered`."""
-    within = _small(text[:_COMPARED])
-    if scattered:
-        return _positions(_small(query.strip()), within) or ()
-    words = _small(query).split()
-    found = {place + letter for word in words if (place := within.find(word)) >= 0 for letter in range(len(word))}
-    return tuple(sorted(found))
-
-
-def score(query: str, text: str) -> float | None:
-    """Return how well the letters of `query` match, larger is better, or None if they do not.
-
-    A match at the start of a word is better than one inside a word. Adjacent letters are better than scattered ones.
-    A short text is better than a long one.
-    """
-    wanted, within = _small(query.strip()), _small(text[:_COMPARED])
-    if not wanted:
-        return 0.0
-    places = _positions(wanted, within)
-    if not places:
-        return None
-    at_word = places[0] == 0 or not within[places[0] - 1].isalnum()
-    gaps = places[-1] - places[0] + 1 - len(places)
-    return 100.0 * at_word - 3.0 * gaps - 0.1 * len(within)
-
-
-def best(query: str, texts: Sequence[str], limit: int) -> list[int]:
-    """Return the indices of at most `limit` matching texts, best first."""
-    scored = [(fit, -number) for number, text in enumerate(texts) if (fit := score(query, text)) is not None]
-    return [-number for _, number in sorted(scored, reverse=True)[:limit]]
-
-
-def _small(text: str) -> str:
-    """Return a text in lower case. If that would move its letters, return it unchanged."""
-    small = text.lower()
-    return small if len(small) == len(text) else text
-
-
-def _positions(wanted: str, within: str) -> tuple[int, ...] | None:
-    piece = within.find(wanted)
-    if piece >= 0:
-        return tuple(range(piece, piece + len(wanted)))
-    found: list[int] = []
-    place = -1
-    for letter in wanted:
-        if not letter.isspace():
-            place = within.find(letter, place + 1)
-            if place < 0:
-                return None
-            found.append(place)
-    return tuple(found)
+def marked(query: str, text: str) -> set[int]:
+    """Return the positions in `text` that match the words of `query`."""
+    places = ((text.lower().find(word), len(word)) for word in query.lower().split())
+    found = {place + letter for place, length in places if place >= 0 for letter in range(length)}
+    return {place for place in found if place < len(text)}

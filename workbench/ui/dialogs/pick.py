@@ -13,7 +13,7 @@ from textual.widgets import Static
 from workbench.results.cells import cell_len, cut, fit
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import Where, actions_in, key_label
-from workbench.ui.dialogs.items import Item, Search, marked, searching, word_rank
+from workbench.ui.dialogs.items import Item, Search, marked, searching
 from workbench.ui.widgets.basics import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -59,8 +59,7 @@ class PickList(RowsOf[Item]):
         return [*kind, *self._label(item, "muted" if item.why_not else "")], right
 
     def _label(self, item: Item, plain: str) -> list[Piece]:
-        scattered = word_rank(self.query_text, item.found_by()) is None
-        found = set(marked(self.query_text, item.label, scattered=scattered))
+        found = marked(self.query_text, item.label)
         pieces: list[Piece] = []
         for number, letter in enumerate(item.label):
             name = "match" if number in found else plain

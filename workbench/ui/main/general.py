@@ -28,7 +28,7 @@ from workbench.ui.actions import (
     place_of,
     why_not,
 )
-from workbench.ui.dialogs.items import Item, Search, best, searching
+from workbench.ui.dialogs.items import Item, Search, searching
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
 from workbench.ui.running.run_thread import cancel_words
@@ -299,23 +299,19 @@ class General(Controller):
         return " ".join(map(key_label, self.view.keys[row.id]))
 
     def _find_cases(self, query: str) -> list[Item]:
+        words = query.lower().split()
         if len(query.strip()) < 2:
             return []
         entries, names = self.view.rows.entries, self.view.rows.names()
-        pairs = [(evalset, case.index) for evalset, entry in enumerate(entries) for case in entry.document.cases]
-        texts = [case.eval_id for entry in entries for case in entry.document.cases]
+        cases = ((number, case) for number, entry in enumerate(entries) for case in entry.document.cases)
+        found = [(number, case) for number, case in cases if all(word in case.eval_id.lower() for word in words)]
+        found.sort(key=lambda pair: (pair[1].eval_id.lower().find(words[0]), len(pair[1].eval_id)))
         items = []
-        for number in best(query, texts, _CASES_FOUND):
-            entry = entries[pairs[number][0]]
+        for number, case in found[:_CASES_FOUND]:
+            entry = entries[number]
             place = f"{label(entry.agent.name)} › " if entry.agent else ""
-            items.append(
-                Item(
-                    label(texts[number]),
-                    ("case", names, pairs[number]),
-                    kind="case",
-                    help=place + label(entry.relative),
-                )
-            )
+            value = "case", names, (number, case.index)
+            items.append(Item(label(case.eval_id), value, kind="case", help=place + label(entry.relative)))
         return items
 
 
