@@ -1,10 +1,6 @@
-"""Agents, evalsets and cases as rows, without an object for each of up to 50,000 cases.
+"""Agents, evalsets and cases as rows."""
 
-Visible rows are stored in a few blocks. A block is a heading, some cases of one evalset, or the repeats of one case.
-Row objects are created on request.
-"""
-
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
@@ -62,14 +58,8 @@ class Fold(NamedTuple):
 
     def has(self, case: int) -> bool:
         """Return whether a case is folded."""
-        return _index(self.folded, case) is not None
-
-
-class _Block(NamedTuple):
-    head: Row  # for cases or repeats: their parent
-    kind: Kind
-    size: int
-    offset: int  # of the first case within the order
+        place = bisect_left(self.folded, case)
+        return place < len(self.folded) and self.folded[place] == case
 
 
 @dataclass
@@ -94,41 +84,56 @@ class Outline:
         """Agents and evalsets that are collapsed."""
         self.opened: set[Row] = set()
         """Expanded cases, which show their repeats, and expanded rows of folded cases."""
-        self._blocks: list[_Block] = []
-        self._starts: list[int] = []
-        self._headings: dict[Row, int] = {}
-        self._positions: dict[int, dict[int, int]] = {}
         self.group_of = {evalset: group for group, members in enumerate(self.evalsets) for evalset in members}
         self.rebuild()
 
     def __len__(self) -> int:
-        return self._length
+        return len(self._rows)
 
     def rebuild(self) -> None:
         """Compute the rows again."""
-        self._blocks, self._starts, self._headings, self._positions, self._length = [], [], {}, {}, 0
+        self._rows: list[Row] = []
         if self.orders is None or any(self.orders.values()):
-            self._heading(ALL)
+            self._rows.append(ALL)
         for group, members in enumerate(self.evalsets):
             visible = [evalset for evalset in members if self.orders is None or self.order(evalset)]
-            if self.orders is not None and not visible:
-                continue
-            head = Row("agent", group)
-            self._heading(head)
-            if head not in self.closed:
-                for evalset in visible:
+            if self.orders is None or visible:
+                head = Row("agent", group)
+                self._rows.append(head)
+                for evalset in visible if head not in self.closed else ():
                     self._add_evalset(Row("evalset", group, evalset))
+        self._positions = dict(zip(self._rows, range(len(self._rows)), strict=True))
+
+    def _add_evalset(self, head: Row) -> None:
+        self._rows.append(head)
+        if head in self.closed:
+            return
+        fold = self.fold(head.evalset)
+        self._add_cases(head, self.order(head.evalset) if fold is None else fold.shown)
+        if fold is not None:
+            passed = Row("passed", head.agent, head.evalset)
+            self._rows.append(passed)
+            if passed in self.opened:
+                self._add_cases(head, fold.folded)
+
+    def _add_cases(self, head: Row, cases: Sequence[int]) -> None:
+        """Add the rows of cases, with the repeats of those that are expanded."""
+        rows = [Row("case", head.agent, head.evalset, case) for case in cases]
+        for row in self.opened.intersection(rows):
+            if (repeats := self.repeats(row.evalset, row.case)) > 1:
+                place = rows.index(row) + 1
+                rows[place:place] = [row._replace(kind="repeat", repeat=number) for number in range(1, repeats + 1)]
+        self._rows += rows
 
     def order(self, evalset: int) -> Sequence[int]:
         """Return the filtered cases of an evalset, even if it is collapsed."""
         return range(self.sizes[evalset]) if self.orders is None else self.orders.get(evalset, ())
 
-    def around(self, evalset: int, case: int, count: int) -> Sequence[int]:
+    def around(self, row: Row, count: int) -> list[int]:
         """Return a case and its neighbours in the rows of its evalset, at most `count` before it and fewer after it."""
-        place, rows = self._place(evalset, case), self.order(evalset)
-        if place is not None and (fold := self.fold(evalset)) is not None:
-            rows, place = (fold.folded, place - len(fold.shown)) if fold.has(case) else (fold.shown, place)
-        return (case,) if place is None else rows[max(place - count, 0) : place + count]
+        position = self._positions.get(row, -1)
+        near = self._rows[max(position - count, 0) : position + count] if position >= 0 else [row]
+        return [one.case for one in near if one.kind == "case" and one.evalset == row.evalset]
 
     def fold(self, evalset: int) -> Fold | None:
         """Return the fold of an evalset, or None if no cases are folded."""
@@ -151,39 +156,13 @@ class Outline:
         Raises:
             IndexError: There is no such position.
         """
-        if not 0 <= position < self._length:
+        if position < 0:
             raise IndexError(position)
-        number = bisect_right(self._starts, position) - 1
-        head, kind, _, offset = self._blocks[number]
-        inside = position - self._starts[number]
-        if kind == "case":
-            # First come the cases with a row of their own, then the folded ones.
-            place, fold = offset + inside, self.fold(head.evalset)
-            if fold is None:
-                case = self.order(head.evalset)[place]
-            else:
-                case = fold.shown[place] if place < len(fold.shown) else fold.folded[place - len(fold.shown)]
-            return Row("case", head.agent, head.evalset, case)
-        return head if kind != "repeat" else head._replace(kind="repeat", repeat=inside + 1)
+        return self._rows[position]
 
     def find(self, row: Row) -> int | None:
         """Return the position of a row, or None if it is not visible."""
-        if row.kind in ("all", "agent", "evalset", "passed"):
-            return self._headings.get(row)
-        heading = self._headings.get(Row("evalset", row.agent, row.evalset))
-        place = None if heading is None else self._place(row.evalset, row.case)
-        if heading is None or place is None or Row("evalset", row.agent, row.evalset) in self.closed:
-            return None
-        if self.is_folded(row) and Row("passed", row.agent, row.evalset) not in self.opened:
-            return None
-        number = bisect_right(self._starts, heading)
-        while (block := self._blocks[number]).kind != "case" or place >= block.offset + block.size:
-            number += 1
-        position = self._starts[number] + place - block.offset
-        if row.kind == "case":
-            return position
-        parent = row._replace(kind="case", repeat=-1)
-        return position + row.repeat if parent in self.opened and row.repeat <= self.repeats(*row[2:4]) else None
+        return self._positions.get(row)
 
     def nearest(self, row: Row) -> int:
         """Return the position of a row, else of its nearest visible ancestor, else 0."""
@@ -250,53 +229,6 @@ class Outline:
         """Return all filtered cases, in the order of `parts`."""
         return self.cases(ALL)
 
-    def _add_evalset(self, head: Row) -> None:
-        self._heading(head)
-        if head in self.closed:
-            return
-        mine = [row for row in self.opened if row.evalset == head.evalset and row.kind == "case"]
-        wide = [row for row in mine if self.repeats(*row[2:4]) > 1]
-        splits = sorted((place, row) for row in wide if (place := self._place(head.evalset, row.case)) is not None)
-        count, fold = len(self.order(head.evalset)), self.fold(head.evalset)
-        if fold is None:
-            self._add_cases(head, 0, count, splits)
-            return
-        self._add_cases(head, 0, len(fold.shown), splits)
-        passed = Row("passed", head.agent, head.evalset)
-        self._heading(passed)
-        if passed in self.opened:
-            self._add_cases(head, len(fold.shown), count, splits)
-
-    def _add_cases(self, head: Row, start: int, end: int, splits: Iterable[tuple[int, Row]]) -> None:
-        """Add the cases at the places `start` to `end`, with the repeats of the expanded cases in `splits`."""
-        for place, row in splits:
-            if start <= place < end:
-                self._block(_Block(head, "case", place + 1 - start, start))
-                self._block(_Block(row, "repeat", self.repeats(*row[2:4]), 0))
-                start = place + 1
-        self._block(_Block(head, "case", end - start, start))
-
-    def _heading(self, head: Row) -> None:
-        self._headings[head] = self._length
-        self._block(_Block(head, head.kind, 1, 0))
-
-    def _block(self, block: _Block) -> None:
-        if block.size:
-            self._blocks.append(block)
-            self._starts.append(self._length)
-            self._length += block.size
-
-    def _place(self, evalset: int, case: int) -> int | None:
-        order, fold = self.order(evalset), self.fold(evalset)
-        if fold is not None:
-            place = _index(fold.folded, case)
-            return _index(fold.shown, case) if place is None else len(fold.shown) + place
-        if isinstance(order, range):
-            return case if case in order else None
-        if evalset not in self._positions:
-            self._positions[evalset] = {number: place for place, number in enumerate(order)}
-        return self._positions[evalset].get(case)
-
 
 def parts_of(pairs: Iterable[Pair]) -> tuple[Part, ...]:
     """Return cases by evalset, in file order."""
@@ -304,12 +236,6 @@ def parts_of(pairs: Iterable[Pair]) -> tuple[Part, ...]:
     for evalset, case in sorted(pairs):
         found.setdefault(evalset, []).append(case)
     return tuple(found.items())
-
-
-def _index(cases: Sequence[int], case: int) -> int | None:
-    """Return the index of a case in an ascending sequence, or None if it is not there."""
-    place = bisect_left(cases, case)
-    return place if place < len(cases) and cases[place] == case else None
 
 
 Name: TypeAlias = tuple[str, ...]
