@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.hostile import HOSTILE, leaks
 from workbench.results.cells import cell_len
@@ -39,23 +37,6 @@ RUN = ListedRun(
 )
 def test_short_time_depends_on_the_age(ago: timedelta, said: str) -> None:
     assert run_labels.short_time((NOW - ago).astimezone(UTC).isoformat(), NOW) == said
-
-
-@given(st.integers(0, 360 * 86_400), st.integers(0, 300_000))
-def test_seconds_until_change_ends_when_the_short_time_changes(start: int, seconds: int) -> None:
-    then = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=start)
-    started = then.isoformat()
-    now = (then + timedelta(seconds=seconds)).astimezone()
-    said, after = run_labels.short_time(started, now), run_labels.seconds_until_change(started, now)
-    assert after is not None
-    assert run_labels.short_time(started, now + timedelta(seconds=after * 0.99)) == said
-    if seconds < 3600:
-        assert run_labels.short_time(started, now + timedelta(seconds=after)) != said
-    assert after <= 86_400
-
-
-def test_unknown_date_never_changes() -> None:
-    assert run_labels.seconds_until_change("", NOW) is None
 
 
 def test_each_short_time_fits_into_its_column() -> None:

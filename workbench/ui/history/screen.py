@@ -189,7 +189,6 @@ class HistoryScreen(ListScreen):
         self._list_runs, self._show_run, self._compare = read, show, compare
         self._all: Sequence[ListedRun] = ()
         self._read_once = False
-        self._time_updates = relative_times.UpdateTimer(self, self._update_times)
 
     def on_mount(self) -> None:
         """Start with a message that the runs are being read."""
@@ -197,6 +196,7 @@ class HistoryScreen(ListScreen):
         self.frame.border_title = Content(f"history of {one_line(self._session.opened.root.name, limit=60)}")
         self.runs.when_moved = self._show_about
         self._about.update(Content("loading runs"))
+        self.set_interval(relative_times.UPDATED_EVERY, self.runs.refresh)
 
     def on_screen_resume(self) -> None:
         """Read the runs, again after each return. The first time, keys wait for the newest runs."""
@@ -233,14 +233,8 @@ class HistoryScreen(ListScreen):
     def _show_filtered(self) -> None:
         wanted = RunFilter(self._filter.value)
         self.runs.show_runs([run for run in self._all if wanted.lets_through(run, self._flags(run))])
-        self._update_times()
         self._show_state()
         self._show_about()
-
-    def _update_times(self) -> None:
-        self.runs.refresh()
-        now = relative_times.now()
-        self._time_updates.wait(run_labels.seconds_until_change(run.started, now) for run in self.runs.rows)
 
     def _flags(self, run: ListedRun) -> list[str]:
         return run_labels.flags(run, baseline=self.runs.baseline, running=self.runs.running)

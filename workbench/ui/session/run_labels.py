@@ -77,20 +77,6 @@ def ran_words(started: str, now: datetime) -> tuple[str, str]:
     return f"ran {short}", f"ran {short}"
 
 
-def seconds_until_change(started: str, now: datetime) -> float | None:
-    """Return the seconds until `short_time` may change, or None if the time is unknown."""
-    time = local_time(started)
-    if time is None:
-        return None
-    ago = (now - time).total_seconds()
-    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
-    tomorrow = (midnight - now).total_seconds()
-    if ago < 0:
-        return min(-ago, tomorrow)
-    # After the first hour, the text can only change at midnight.
-    return _MINUTE - ago % _MINUTE if ago < _HOUR else tomorrow
-
-
 def no_runs_text(state: Path) -> str:
     """Return a text for an empty list of runs: how to store one, or that the state folder is not writable."""
     place = next(path for path in (state, *state.parents) if os.access(path, os.F_OK))
