@@ -131,19 +131,28 @@ class Engine:
 
         return self.planned(plan)
 
-    def planned(self, make: "Callable[[], Plan]") -> Build:
-        """Return a run of the plan that `make` returns. `make` is called in another thread."""
-        return self._build(lambda: asyncio.to_thread(make))
+    def planned(self, make: "Callable[[], Plan]", *, is_last: bool = True) -> Build:
+        """Return a run of the plan that `make` returns. `make` is called in another thread.
 
-    def _build(self, plan: "Callable[[], Awaitable[Plan]]") -> Build:
+        If `is_last`, "copy command" offers the command line of this run.
+        """
+        return self._build(lambda: asyncio.to_thread(make), is_last=is_last)
+
+    def _build(self, plan: "Callable[[], Awaitable[Plan]]", *, is_last: bool = True) -> Build:
         session, workspace = self._session, self._session.opened
 
         async def build(publish: Publish) -> Runnable:
             from workbench.project.targets import command_of_plan
 
             made = await plan()
-            session.last_command = partial(command_of_plan, made, workspace, session.state_dir)
-            return await self._connected(made, publish)
+            if is_last:
+                session.last_command = partial(command_of_plan, made, workspace, session.state_dir)
+            try:
+                await self._project.connect(made)  # If this fails, nothing is stored.
+            except BaseException:
+                self._project.forget(made)  # So that the run can be resumed later.
+                raise
+            return self._project.run(made, publish)
 
         return build
 
@@ -151,14 +160,12 @@ class Engine:
         """Return a run that tries a fork, with the session's unsaved criteria."""
         chosen = _with_draft(self._session.opened, self._session.draft)
 
-        async def build(publish: Publish) -> Runnable:
+        def plan() -> "Plan":
             from workbench.project.past_runs import plan_of_fork
 
-            options = self._options(runs=tries, **self._session.places.run_options())
-            plan = await asyncio.to_thread(plan_of_fork, chosen, fork, options)
-            return await self._connected(plan, publish)
+            return plan_of_fork(chosen, fork, self._options(runs=tries, **self._session.places.run_options()))
 
-        return build
+        return self.planned(plan, is_last=False)
 
     async def fault_matrix(self, targets: Iterable[tuple[int, int]], *, frozen: bool) -> "FaultMatrix":
         """Return the matrix of tool faults for these cases, with the session's unsaved criteria. Reads files.
@@ -178,11 +185,7 @@ class Engine:
 
     def faults(self, plan: "Plan") -> Build:
         """Return a run of a fault matrix's plan."""
-
-        async def build(publish: Publish) -> Runnable:
-            return await self._connected(plan, publish)
-
-        return build
+        return self.planned(lambda: plan, is_last=False)
 
     def trial(
         self, targets: Iterable[tuple[int, int]], wanted: "Wanted", runs: int
@@ -217,15 +220,6 @@ class Engine:
     def run_trial(self, trial: "Trial", publish: Publish, prices: "Prices | None") -> Runnable:
         """Return the run of a try. Call it in the run's thread."""
         return trial.run(self._project, publish, prices)
-
-    async def _connected(self, plan: "Plan", publish: Publish) -> Runnable:
-        """Connect to the plan's cluster, and return a run of the plan. If connecting fails, nothing is stored."""
-        try:
-            await self._project.connect(plan)
-        except BaseException:
-            self._project.forget(plan)  # So that the run can be resumed later.
-            raise
-        return self._project.run(plan, publish)
 
     def chat(
         self, agent: "AgentFolder", session_input: dict[str, Any]
