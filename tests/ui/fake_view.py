@@ -138,7 +138,7 @@ class FakeView(_Screen):  # type: ignore[misc]
 
     @property
     def situation(self) -> Situation:
-        return situation_of(self.session, self.rows, "cases", case_shown=False)
+        return situation_of(self.session, self.rows)
 
     def targets(self, action: str) -> list[tuple[int, int]]:
         return targets_of(action, self.rows, self.selected).pairs()

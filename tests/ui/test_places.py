@@ -3,8 +3,6 @@
 from functools import partial
 from pathlib import Path
 
-import pytest
-
 from tests.ui.conftest import MakeWorkspace, OpenScreen
 from workbench.files.project_settings import known_places
 from workbench.files.run_options import PlaceChoice
@@ -12,7 +10,7 @@ from workbench.run.dask.files import MachineState, Sending, is_confirmed
 from workbench.ui.criteria.form import CriteriaScreen
 from workbench.ui.dialogs.pick import PickScreen
 from workbench.ui.running.dialogs import MachinesScreen
-from workbench.ui.session.next_run import PlaceOptions, read_place
+from workbench.ui.session.next_run import PlaceOptions
 
 CLUSTER = PlaceChoice("dask://one:8786", env=("MODE",), name="cluster")
 SETTING = '[tool.agent-workbench.places.cluster]\nat = "dask://one:8786"\nenv = ["MODE"]\n'
@@ -32,11 +30,11 @@ async def test_place_is_chosen_and_its_machines_are_shown(
         await pilot.press("@")
         await screen.until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
         await screen.until(pilot, lambda: "cluster" in screen.text)
-        await pilot.press(*"dask://a:1 --remote-python /x", "enter")
+        await pilot.press(*"dask://a:1", "enter")
         await screen.until(pilot, lambda: "@ place dask://a:1" in screen.text)
         await pilot.press("o")
         await screen.until(pilot, lambda: "on dask://a:1" in screen.text)
-        assert screen.session.places.run_options() == {"place": PlaceChoice("dask://a:1", "/x")}
+        assert screen.session.places.run_options() == {"place": PlaceChoice("dask://a:1")}
 
         await pilot.press("r")
         await screen.until(pilot, lambda: len(screen.runs) == 1 and screen.session.store.activity.running)
@@ -85,16 +83,10 @@ def test_place_search_offers_local_named_and_typed_places() -> None:
     assert [item.label for item in search("")] == ["local", "cluster"]
     assert search("clus")[0].value == PlaceChoice("cluster")
     assert search("dask://c:1")[0].value == PlaceChoice("dask://c:1")
-    assert search("dask://h:1 --env KEY")[0].value == PlaceChoice("dask://h:1", env=("KEY",))
-    refused = search("dask://a:1 --fast")[0]
-    assert refused.value is None
-    assert "--remote-python" in refused.why_not
-
-
-@pytest.mark.parametrize("text", ["", "a b", "dask://a:1 --remote-python", "'dask://a:1"])
-def test_text_that_is_not_a_place_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r".+"):
-        read_place(text)
+    for text in ("dask://a:1 --fast", "--fast", "a b"):
+        (refused,) = (item for item in search(text) if item.label == text)
+        assert refused.value is None
+        assert refused.why_not == "type one place, such as dask://host:8786"
 
 
 def test_label_names_the_place_of_the_project_unless_another_is_chosen() -> None:

@@ -227,7 +227,6 @@ def open_workspace(
     previous: Workspace | None = None,
     initial_session: dict[str, Any] | None = None,
     on_evalset: OnEvalset | None = None,
-    before_file: Callable[[Path], None] = lambda file: None,
 ) -> Workspace:
     """Open folders, evalsets (of any name) and agents (a folder, or the file that defines one). Run nothing.
 
@@ -237,8 +236,8 @@ def open_workspace(
 
     `config` applies to all evalsets. `stored_owners` are by default read from the root's `.workbench`
     (`workbench.store.owners`). `previous` is an earlier reading of the same folder; it gives the last owner of an
-    evalset that never ran. `initial_session` is for test files of the old format. `before_file` is called before each
-    evalset is read, `on_evalset` after it.
+    evalset that never ran. `initial_session` is for test files of the old format. `on_evalset` is called after each
+    evalset is read.
 
     Raises:
         FileNotFoundError: one of the paths does not exist.
@@ -276,7 +275,6 @@ def open_workspace(
             holder = ownership.holder(file)
             if not owners or (holder is not None and holder.folder not in owners):
                 continue
-        before_file(file)
         entry = _entry(file, root, ownership, chooser, initial_session)
         if is_inside(file) or (entry.agent is not None and entry.agent.folder in targets):
             workspace = replace(workspace, evalsets=(*workspace.evalsets, entry))

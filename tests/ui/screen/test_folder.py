@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
 from threading import Event, current_thread
 from typing import Any
 
@@ -13,8 +12,6 @@ from tests.ui.conftest import MakeWorkspace
 from tests.ui.fake_view import Bench, FakeView
 from workbench.agents.workspace import Workspace
 from workbench.store.owners import read_owners
-from workbench.ui.session.bar import bar_facts
-from workbench.ui.session.session import Session
 
 
 async def test_dependent_controllers_are_notified_of_each_read(bench: Bench) -> None:
@@ -72,17 +69,6 @@ async def test_ignored_evalset_can_be_opened(bench: Bench) -> None:
     await bench.view.settled()
     assert bench.view.asked == ["1 path ignored"]
     assert bench.session.extra_evalsets == {file}
-
-
-def test_large_file_is_named_while_it_is_read(make_workspace: MakeWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = Session(make_workspace().target)
-    seen: list[str] = []
-    session.when_large_file = lambda: seen.append(bar_facts(session, 0, datetime.now(UTC)).idle_text)
-    monkeypatch.setattr("workbench.ui.session.session._LARGE", 1)
-    session.read()
-    assert seen[0].startswith("reading a large file: ")
-    assert seen[0].endswith(".evalset.json, 0 MB")
-    assert session.large_file == ""
 
 
 async def test_reading_stops_at_the_next_file_after_it_is_cancelled(bench: Bench) -> None:

@@ -115,15 +115,6 @@ class Staleness(Controller):
         follower = self.session.follower
         return follower is not None and follower.complete and self.session.watching is None
 
-    def has_compared(self, files: Collection[Path]) -> bool:
-        """Return whether the last comparison used the current content of these files. Call it in a thread."""
-        if self._last is None:
-            return False
-        known = dict(zip(self._last.files, self._last.signature, strict=True))
-        # A file that no verdict depends on yet can only have changed its folder.
-        seen = [file if file in known else file.parent for file in files]
-        return all(known.get(path) == now for path, now in zip(seen, signature_of(seen), strict=True))
-
     def check_files(self) -> None:
         """Check the files now or at the next poll, because one of them may have changed."""
         self._may_have_changed = True
@@ -393,12 +384,10 @@ class Follow(Controller):
             self._say(disk_words(news.changes))
         elif news.inputs:
             self._inputs += news.inputs
-            if await asyncio.to_thread(self._staleness.has_compared, news.inputs):
-                self._say_inputs()
         if news.moved or news.workspace is not None:
             await self._update(walk=news.moved)
         elif news.inputs:
-            self._staleness.check_files()
+            self._staleness.compare()
 
     async def _update(self, *, walk: bool) -> None:
         if self.session.follower is not None:

@@ -7,13 +7,13 @@ files.
 import asyncio
 import contextlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from workbench.store.database.database import database
 from workbench.store.database.values import get_value, set_value
 from workbench.ui.screen.controller import Controller
-from workbench.ui.tree.outline import ALL, Row
+from workbench.ui.tree.outline import ALL
 
 _NAME = "screen"
 _LONGEST = 2000
@@ -24,13 +24,11 @@ _LONGEST = 2000
 class ViewState:
     """The cursor and the split at the end of a session.
 
-    `cursor` names the row under the cursor by agent, evalset and case ID, or fewer for rows above a case. `number` is
-    the index of the case in its file, which is used if the case was deleted meanwhile. `share` is the tree's share of
-    the width, between 0 and 1.
+    `cursor` names the row under the cursor by agent, evalset and case ID, or fewer for rows above a case. `share` is
+    the tree's share of the width, between 0 and 1.
     """
 
     cursor: tuple[str, ...] = ()
-    number: int = 0
     share: float | None = None
 
 
@@ -41,10 +39,10 @@ def read_view_state(folder: Path) -> ViewState:
         found = json.loads(text or "{}")
     except (OSError, ValueError, RecursionError):
         return ViewState()
-    if not isinstance(found, dict):
-        return ViewState()
-    known = {field.name: found.get(field.name) for field in fields(ViewState)}
-    return ViewState(**{name: value for name, value in _valid(known).items() if value is not None})  # type: ignore[arg-type]
+    cursor, share = (found.get("cursor"), found.get("share")) if isinstance(found, dict) else (None, None)
+    names = cursor if isinstance(cursor, list) and len(cursor) <= 3 else []
+    is_named = all(isinstance(name, str) and len(name) <= _LONGEST for name in names)
+    return ViewState(tuple(names) if is_named else (), share if isinstance(share, float) and 0 < share < 1 else None)
 
 
 def save_view_state(folder: Path, state: ViewState) -> None:
@@ -58,17 +56,6 @@ def save_view_state(folder: Path, state: ViewState) -> None:
         database(folder).write(lambda connection: set_value(connection, _NAME, text))
 
 
-def _valid(found: dict[str, object]) -> dict[str, object]:
-    cursor, number, share = (found[field.name] for field in fields(ViewState))
-    names = cursor if isinstance(cursor, list) and len(cursor) <= 3 else []
-    is_share = isinstance(share, float) and 0.0 < share < 1.0
-    return {
-        "cursor": tuple(names) if all(isinstance(name, str) and len(name) <= _LONGEST for name in names) else None,
-        "number": number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None,
-        "share": share if is_share else None,
-    }
-
-
 class Restoring(Controller):
     """Storage of the cursor and the split. The filter is not stored, because it would hide cases."""
 
@@ -79,7 +66,7 @@ class Restoring(Controller):
         rows = self.view.rows
         touched = self.view.occupied or not rows.query.empty or len(rows.marks) or rows.cursor not in (None, ALL)
         if state.cursor and not run_wanted and not touched:
-            row = self._row(state)
+            row = rows.names().row(state.cursor, rows.outline)
             if row != ALL:
                 self.view.tree_view.go_to(row)
                 self.view.show_row()
@@ -91,14 +78,6 @@ class Restoring(Controller):
             return
         row = rows.cursor or ALL
         shown = row.parent or ALL if row.kind in ("repeat", "passed") else row
-        state = ViewState(rows.names().name_of(shown), max(shown.case, 0), self.view.split.share)
+        state = ViewState(rows.names().name_of(shown), self.view.split.share)
         with contextlib.suppress(OSError):
             save_view_state(self.session.state_dir, state)
-
-    def _row(self, state: ViewState) -> Row:
-        """Return the row of the stored cursor. If its case was deleted, return the case at its old index."""
-        rows, names = self.view.rows, state.cursor
-        row = rows.names().row(names, rows.outline)
-        if row.kind == "evalset" and len(names) > 2 and rows.outline.sizes[row.evalset]:
-            return row._replace(kind="case", case=min(state.number, rows.outline.sizes[row.evalset] - 1))
-        return row

@@ -169,7 +169,6 @@ class Folder(Controller):
         session.reading = session.reading or session.workspace is None
         session.begin_reading()
         loop = asyncio.get_running_loop()
-        session.when_large_file = lambda: loop.call_soon_threadsafe(self.view.show_facts)
         try:
             to_show = loop if session.reading else None
             workspace = await read_in_thread(lambda is_left: self._read(to_show, is_left))

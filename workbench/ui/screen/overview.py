@@ -177,15 +177,16 @@ class Overview(Controller):
 
 
 def filter_for(scope: Scope, tree: Tree, tests: Iterable[str], wanted: Iterable[Pair]) -> str:
-    """Return the shortest filter for exactly the `wanted` cases of a scope, such as `order_desk cause:no-refund`.
+    """Return the shortest filter for exactly the `wanted` cases of a scope, such as `in:order_desk cause:no-refund`.
 
     Return "" if no filter can select them, for example if names differ only in capitals.
     """
     cases = set(wanted)
     for test in tests:
         for words in _words(scope, tree):
-            text = " ".join([*(word for word in words if word), test])
-            if set(_shown(tree, text)) == cases:
+            text = f"{words} {test}".strip()
+            orders = arrange(tree.entries, tree.verdicts, parse_query(text), marked=tree.marks) or {}
+            if {(evalset, case) for evalset, found in orders.items() for case in found} == cases:
                 return text
     return ""
 
@@ -208,36 +209,19 @@ def conditions_of(key: str, overview: tally.Overview, tree: Tree, cases: Iterabl
             yield from (f"{test} :{query.FROZEN}" if frozen else test for test in tests if parse_query(test).metrics)
 
 
-def _words(scope: Scope, tree: Tree) -> Iterator[list[str]]:
-    """Yield lists of filter words that select the scope, the shortest first."""
+def _words(scope: Scope, tree: Tree) -> Iterator[str]:
+    """Yield filters that select the scope, the shortest first. Some select more."""
+    places = [""]
+    if scope.row.kind != "all":
+        places.append(query.INSIDE + plain_name(tree.groups[scope.row.agent]))
+        files = (plain_name(tree.entries[evalset].relative) for evalset in scope.evalsets)
+        places.append(" ".join(query.INSIDE + file for file in files))
     before = f":{query.MARKED}" if scope.marked else scope.query
     # Several causes are alternatives, so those of the filter so far would add their cases. So are names after `in:`.
     without_causes = _without(before, query.CAUSE)
     for text in dict.fromkeys((without_causes, before, _without(without_causes, query.INSIDE))):
-        yield from ([*text.split(), *names] for names in _names(scope, tree))
+        yield from (f"{text} {place}".strip() for place in places)
 
 
 def _without(text: str, beginning: str) -> str:
     return " ".join(word for word in text.split() if not word.startswith(beginning))
-
-
-def _names(scope: Scope, tree: Tree) -> Iterator[list[str]]:
-    """Yield lists of filter words that name the scope's row, the shortest first."""
-    yield []
-    agent = tree.groups[scope.row.agent] if scope.row.kind != "all" else ""
-    if scope.row.kind == "agent":
-        yield [agent]
-        yield [query.INSIDE + plain_name(agent)]
-    elif scope.row.kind in ("evalset", "passed"):
-        entry = tree.entries[scope.row.evalset]
-        yield [entry.document.eval_set_id]
-        yield [agent, entry.document.eval_set_id]
-    if scope.row.kind != "all":
-        yield [query.INSIDE + plain_name(tree.entries[evalset].relative) for evalset in scope.evalsets]
-
-
-def _shown(tree: Tree, text: str) -> Iterator[Pair]:
-    orders = arrange(tree.entries, tree.verdicts, parse_query(text), marked=tree.marks)
-    for evalset, cases in (orders or {}).items():
-        for case in cases:
-            yield evalset, case

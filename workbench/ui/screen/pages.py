@@ -3,11 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from workbench.files.folders import shortened
 from workbench.text.counting import counted, few, threshold
@@ -16,6 +13,7 @@ from workbench.ui.actions import BY_ID, key_label
 from workbench.ui.tree.labels import label
 from workbench.ui.widgets.basics import Line
 from workbench.ui.widgets.footer import bindings
+from workbench.ui.widgets.rows import Piece, RowsOf
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 """Maximum number of agents, folders or files that a line names."""
+_MOST_IGNORED = 1000
+"""Maximum number of ignored paths that are looked up on the disk."""
 _KINDS = {"python": "Python", "yaml": "YAML"}
 
 
@@ -89,12 +89,9 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
     return lines
 
 
-def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = False) -> list[Line]:
-    """Return the help about filters. `unrepeated`: the filter is for flaky cases, and no case was repeated."""
-    repeat = f" Repeat cases with {key_label(keys['repeat'][0])}." if keys["repeat"] else ""
-    flaky = "Only repeats can show that a case is flaky, and no case was repeated in its last run."
+def no_match_page() -> list[Line]:
+    """Return the help about filters."""
     return [
-        *([("", flaky + repeat), ("", "")] if unrepeated else []),
         ("Parts of a filter", ""),
         ("text", "a part of the name of a case, evalset or agent"),
         (":fail", "a verdict; several mean any of them"),
@@ -133,16 +130,11 @@ def _below(workspace: "Workspace", path: object) -> str:
     return one_line(str(path)).removeprefix(one_line(str(workspace.root)) + "/")
 
 
-_MOST_IGNORED = 1000
-"""Maximum number of ignored paths that are looked up on the disk."""
+class NothingFound(RowsOf[tuple[str, str]]):
+    """The page of an empty folder, which offers actions such as copying the sample agents.
 
-
-WAYS = ("try_samples", "open_folder", "keys")
-"""IDs of the actions that the page of an empty folder offers."""
-
-
-class NothingFound(VerticalScroll, can_focus=True):
-    """The page of an empty folder. It offers the actions of `WAYS`, such as copying the sample agents."""
+    A row has the ID of its action, or "" for lines of text, and the text.
+    """
 
     DEFAULT_CSS = """
     NothingFound {
@@ -151,7 +143,6 @@ class NothingFound(VerticalScroll, can_focus=True):
         border: round $border;
         border-title-color: $label-strong;
         border-title-style: bold;
-        scrollbar-size: 0 0;
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -162,58 +153,39 @@ class NothingFound(VerticalScroll, can_focus=True):
         """Create the page. `run` runs an action of the main screen."""
         super().__init__()
         self._run = run
-        self._text = Static(markup=False)
-        self._lines: Sequence[tuple[str, str]] = ()
-        self._way = 0
-        """Index in `WAYS` of the action under the cursor."""
         self.border_title = Content("No agents here yet")
-
-    def compose(self) -> ComposeResult:
-        """Lay out the text."""
-        yield self._text
 
     def show(self, workspace: "Workspace") -> None:
         """Show the page for this workspace."""
-        self._lines = list(nothing_found(workspace))
-        self._draw()
+        self.rows = list(nothing_found(workspace))
+        self.rows_changed()
+        self.move_to(self.cursor)
 
-    def _draw(self) -> None:
-        parts: list[tuple[str, str]] = []
-        for way, text in self._lines:
-            here = way == WAYS[self._way]
-            mark = ("▌ ", "$footer-key-foreground bold") if here else ("  ", "")
-            parts += [mark, (f"{text}\n", "bold" if here else "")] if way else [(f"{text}\n", "")]
-        self._text.update(Content.assemble(*parts))
+    def can_stop(self, position: int) -> bool:
+        """Return whether the row has an action."""
+        return bool(self.rows[position][0])
+
+    def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
+        """Return the text of a row."""
+        return [(self.rows[position][1], "")], []
 
     async def action_enter(self) -> None:
         """Run the action under the cursor."""
-        await self._run(BY_ID[WAYS[self._way]].call)
+        await self._run(BY_ID[self.row[0]].call)
 
-    def action_move(self, direction: str) -> None:
-        """Move the cursor between the actions, or scroll the page."""
-        if direction in ("page_down", "page_up"):
-            step = self.size.height // 2 * (1 if direction == "page_down" else -1)
-            self.scroll_to(y=self.scroll_offset.y + step, animate=False)
-            return
-        last = len(WAYS) - 1
-        moved = {"down": self._way + 1, "up": self._way - 1, "top": 0, "bottom": last}
-        self._way = min(max(moved[direction], 0), last)
-        self._draw()
+    action_move = RowsOf.move
 
 
 def nothing_found(workspace: "Workspace") -> Iterator[tuple[str, str]]:
-    """Yield the lines of the page as (action, text). The action is an ID of `WAYS`, or "" for other lines."""
+    """Yield the rows of the page of an empty folder."""
     folder = one_line(shortened(workspace.target))
     searched = sum(path.is_relative_to(workspace.target) for path in workspace.searched)
     yield "", f"No agent or evalset found in {folder} (searched {counted(searched, 'folder')})."
     yield from (("", line) for line in _ignored(workspace))
     yield "", ""
-    texts = (
-        f"Try the sample agents (copied to {folder}/sample_agents)",
-        "Open another folder",
-        "What makes a folder an agent",
-    )
-    yield from zip(WAYS, texts, strict=True)
+    yield "try_samples", f"Try the sample agents (copied to {folder}/sample_agents)"
+    yield "open_folder", "Open another folder"
+    yield "keys", "What makes a folder an agent"
     yield "", ""
     yield "", "The screen updates when an agent appears."
 

@@ -32,28 +32,17 @@ class WayBack(NamedTuple):
     go: "Callable[[], None]"
 
 
-def situation_of(
-    session: "Session",
-    rows: "Tree",
-    side: Side,
-    *,
-    case_shown: bool,
-    can_unfold: bool = True,
-    selected: "Scope | None" = None,
-    back_to: str = "",
-    opens: "Callable[[], str]" = str,
-    as_expected: "Callable[[], bool]" = bool,
-) -> Situation:
-    """Return the current situation. It is called after each move of the cursor, so it does not iterate over cases."""
+def situation_of(session: "Session", rows: "Tree", selected: "Scope | None" = None) -> Situation:
+    """Return the current situation, without what depends on the right side.
+
+    It is called after each move of the cursor, so it does not iterate over cases.
+    """
     row, verdicts, activity = rows.cursor, session.verdicts, session.store.activity
     on_case = row is not None and row.case >= 0
     return Situation(
         folder=_folder(session),
         row="" if row is None else "evalset" if row.kind == "passed" else row.kind,
         state=verdicts.state(row.evalset, row.case) if row is not None and on_case else "",
-        side=side,
-        case_shown=case_shown,
-        can_unfold=can_unfold,
         count=lambda action: targets_of(action, rows, selected).count(),
         marked=len(rows.marks),
         marking=rows.anchor is not None,
@@ -64,11 +53,8 @@ def situation_of(
         busy=activity.busy,
         running=activity.running,
         watching=session.watching is not None,
-        back_to=back_to,
         agents=session.workspace is not None and bool(session.workspace.agents),
         selected=0 if selected is None else len(selected),
-        opens=opens,
-        as_expected=as_expected,
         drifted=session.store.drifted > 0,
         machines=bool(session.machines),
         kills=lambda: _kills(session, rows, selected),

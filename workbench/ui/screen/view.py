@@ -1,5 +1,6 @@
 """The main screen without its controllers: widgets and their content, messages, dialogs and background work."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +24,7 @@ from workbench.ui.terminal.host import NoEditorError
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
-from workbench.ui.tree.query import FLAKY, Query
+from workbench.ui.tree.query import Query
 from workbench.ui.tree.scope import Scope, targets_of
 from workbench.ui.widgets.basics import Split, Work, start_work
 from workbench.ui.widgets.footer import KeyLine
@@ -80,7 +81,6 @@ class View(Screen[None]):
         self._nothing: NothingFound | None = None
         self._overviews: Showing | None = None
         self._way_back: WayBack | None = None
-        self._time_updates = relative_times.UpdateTimer(self, self.show_facts)
 
     def compose(self) -> ComposeResult:
         """Lay out the bar, the two sides and the footer."""
@@ -93,6 +93,7 @@ class View(Screen[None]):
         self.tree_view.when_moved = self.show_row
         self.tree_view.focus()
         self.show_facts()
+        self.set_interval(relative_times.UPDATED_EVERY, self.show_facts)
 
     @property
     def in_right(self) -> bool:
@@ -108,13 +109,11 @@ class View(Screen[None]):
         elif self.in_right:
             side = "panes" if self.right.shows_case else "page"
         row = self.rows.cursor
-        return situation_of(
-            self.session,
-            self.rows,
-            side,
+        return replace(
+            situation_of(self.session, self.rows, self.selected),
+            side=side,
             case_shown=self.right.shows_case,
             can_unfold=side != "panes" or self.right.detail.can_unfold,
-            selected=self.selected,
             back_to=self._way_back.name if self._way_back is not None else "",
             opens=self._opens,
             as_expected=lambda: (
@@ -377,9 +376,7 @@ class View(Screen[None]):
         elif row is None:
             if not self.rows.query.empty and not self.session.is_loading:
                 # How to filter, instead of the row before.
-                ran = self.session.verdicts.by_case.values()
-                unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
-                self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
+                self.right.show_page("no case matches", no_match_page())
         elif self._has_overview(row):
             self.overviews.show()
         elif row.kind == "all":
@@ -443,10 +440,6 @@ class View(Screen[None]):
         """Update the bar and the footer. Return whether the bar changed."""
         facts = bar_facts(self.session, len(self.rows.groups), relative_times.now())
         self.show_keys_here()
-        if facts.when[0]:
-            from workbench.ui.session.run_labels import seconds_until_change
-
-            self._time_updates.wait([seconds_until_change(self.session.store.run.started, relative_times.now())])
         return self.bar.show(facts)
 
     def _show_agent(self, workspace: "Workspace", row: Row) -> None:

@@ -290,7 +290,7 @@ def bar_facts(session: Session, agents: int, now: datetime) -> Facts:
         other_criteria=store.run.other_criteria,
         frozen=(frozen_count(store.frozen, len(store.current)), f"{store.frozen:,}" if store.frozen else ""),
         when=_when(session, now),
-        loading=_LOADING[session.loading] or (_large_file(session) if session.workspace is not None else ""),
+        loading=_LOADING[session.loading],
         elsewhere="" if session.elsewhere is None else "{}/{}".format(*session.elsewhere),
         seconds=session.elapsed(),
         criteria_changed=not session.draft.empty,
@@ -366,16 +366,12 @@ def _watch_words(session: Session, watching: "Watching") -> tuple[str, str]:
     return ", ".join(words), "watch on"
 
 
-def _large_file(session: Session) -> str:
-    return f"reading a large file: {session.large_file}" if session.large_file else ""
-
-
 def _idle_text(session: Session, agents: int) -> str:
     workspace = session.workspace
     if session.read_error:
         return f"cannot be read: {one_line(session.read_error, limit=80)}"
     if workspace is None:
-        return _large_file(session) or "reading files"
+        return "reading files"
     cases = sum(len(entry.document.cases) for entry in workspace.evalsets)
     evalsets = counted(len(workspace.evalsets), "evalset")
     found = f"{counted(cases, 'case')} in {evalsets} of {counted(agents, 'agent')}"

@@ -1,7 +1,6 @@
 """The options of the next runs: edited criteria, recordings, and the place."""
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -227,7 +226,6 @@ def lacks_recording(record: Execution | None) -> bool:
 
 
 _HERE = PlaceChoice()
-_PYTHON, _ENV = "--remote-python", "--env"
 _LONGEST_IN_BAR = 24
 _ON_OTHERS = "Agents run there. Judges, limits, the budget and stored runs stay on this machine."
 
@@ -261,7 +259,7 @@ class PlaceOptions:
         return {} if self.chosen is None else {"place": self.chosen}
 
     def search(self) -> Search:
-        """Return a search over the known places. The typed text is offered as a place, too, and may have options."""
+        """Return a search over the known places. The typed text is offered as a place, too."""
         known = [PlaceChoice(choice.name) for choice in self.named]
         items = [
             Item("local", _HERE, help="Agents run on this machine."),
@@ -283,40 +281,11 @@ class PlaceOptions:
         return search
 
 
-def read_place(text: str) -> PlaceChoice:
-    """Parse a place as typed after `--on`, with `--remote-python` and `--env`.
-
-    Raises:
-        ValueError: The text is not one place with known options.
-    """
-    words, python, env = list[str](), "", list[str]()
-    parts = iter(shlex.split(text))
-    for part in parts:
-        if part == _ENV or part.startswith(f"{_ENV}="):
-            env.append(part.partition("=")[2] or next(parts, ""))
-            if not env[-1]:
-                raise ValueError(f"{_ENV} needs the name of a variable")
-        elif part == _PYTHON or part.startswith(f"{_PYTHON}="):
-            python = part.partition("=")[2] or next(parts, "")
-            if not python:
-                raise ValueError(f"{_PYTHON} needs a path")
-        elif part.startswith("-"):
-            raise ValueError(f"unknown option; known options: {_PYTHON} and {_ENV}")
-        else:
-            words.append(part)
-    if len(words) != 1:
-        raise ValueError("type one place, such as dask://host:8786")
-    return PlaceChoice(words[0], python, tuple(env))
-
-
 def _typed(text: str) -> Item:
-    label = one_line(text.strip(), limit=100)
-    try:
-        return Item(
-            label, read_place(text), hint="use it", help=f"{_ON_OTHERS} {_PYTHON} PATH and {_ENV} NAME work here."
-        )
-    except ValueError as error:
-        return Item(label, None, why_not=one_line(str(error)))
+    word, label = text.strip(), one_line(text.strip(), limit=100)
+    if len(word.split()) > 1 or word.startswith("-"):
+        return Item(label, None, why_not="type one place, such as dask://host:8786")
+    return Item(label, PlaceChoice(word), hint="use it", help=_ON_OTHERS)
 
 
 def _name(choice: PlaceChoice) -> str:

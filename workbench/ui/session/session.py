@@ -1,6 +1,5 @@
 """The state of the screen without widgets: the folder, the verdicts, and the options of the next runs."""
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -145,8 +144,6 @@ def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
 
 _TICK = 0.01
 """Seconds by which the times of files may lag behind the clock."""
-_LARGE = 8 << 20
-"""Size in bytes from which on the bar names the evalset that is being read."""
 
 
 class Session:
@@ -178,10 +175,6 @@ class Session:
         self.workspace: Workspace | None = None
         self.reading = False
         """Whether the folder is being read. Meanwhile, `workspace` has only the evalsets read so far."""
-        self.large_file = ""
-        """Name and size of the large evalset that is being read now, as safe text, or ""."""
-        self.when_large_file: Callable[[], object] = lambda: None
-        """Called in the reading thread when `large_file` changes."""
         self.read_error = ""
         """The error of the last read of the folder as raw text, or "" if it succeeded."""
         self.declined: set[str] = set()
@@ -235,26 +228,7 @@ class Session:
 
         owners = None if self.given_state_dir is None else read_owners(state_dir(self.path, self.given_state_dir))
         named = [path for path in sorted(self.extra_evalsets) if path.is_file()]
-        try:
-            return open_workspace(
-                self.path,
-                *named,
-                stored_owners=owners,
-                previous=self.workspace,
-                on_evalset=arrived,
-                before_file=self._before_file,
-            )
-        finally:
-            self.large_file = ""
-
-    def _before_file(self, file: Path) -> None:
-        """Set `large_file`, which the bar shows, before a large file is read. Runs in a thread."""
-        with contextlib.suppress(OSError):
-            size = file.stat().st_size
-            name = f"{one_line(file.name, limit=40)}, {size >> 20:,} MB" if size >= _LARGE else ""
-            if name != self.large_file:
-                self.large_file = name
-                self.when_large_file()
+        return open_workspace(self.path, *named, stored_owners=owners, previous=self.workspace, on_evalset=arrived)
 
     def set_workspace(self, workspace: "Workspace") -> None:
         """Replace the workspace. Its problems are not known until it is checked."""

@@ -1,6 +1,5 @@
 """The widget for the tree agent → evalset → case."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,6 @@ from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Row
 from workbench.ui.tree.query import Query, Sort
 from workbench.ui.tree.verdicts import Verdicts
-from workbench.ui.widgets.basics import start_work
 from workbench.ui.widgets.rows import Piece, RowView
 
 if TYPE_CHECKING:
@@ -38,8 +36,6 @@ class CaseTree(RowView):
         self._labels = Labels(self.model, now)
         self._flashing: set[tuple[int, int]] = set()
         """Cases that are highlighted because their verdict has just changed."""
-        self._reading = False
-        """Whether repeats of cases are being combined."""
 
     def load(self, workspace: "Workspace") -> None:
         """Load a workspace, read for the first time or again."""
@@ -175,20 +171,7 @@ class CaseTree(RowView):
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the two sides of a row."""
-        pieces = self._labels.pieces(self.model.outline.row(position), width)
-        if self.model.verdicts.unread and not self._reading:
-            self._reading = True
-            start_work(self, self._read_accounts, "ahead")
-        return pieces
-
-    async def _read_accounts(self) -> None:
-        """Combine repeats of cases that were drawn without a result, in a thread, and draw these cases again."""
-        verdicts = self.model.verdicts
-        while pairs := set(verdicts.unread):
-            for pair in pairs:
-                await asyncio.to_thread(verdicts.account_reader(*pair))
-            self.refresh_rows(self.model.touched(pairs, self._visible()))
-        self._reading = False
+        return self._labels.pieces(self.model.outline.row(position), width)
 
     def is_marked(self, position: int) -> bool:
         """Return whether the row is marked."""

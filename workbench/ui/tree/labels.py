@@ -22,7 +22,6 @@ from workbench.results.faces import (
     stale_mark,
 )
 from workbench.results.judged import is_function
-from workbench.results.repeat_texts import CAUSES
 from workbench.store.execution import Execution
 from workbench.text.counting import counted, cut_score, percent
 from workbench.text.safe_text import one_line
@@ -35,7 +34,6 @@ Pieces = list[Piece]
 _NO_JOINERS = {0x200D: None, 0xFE0E: None, 0xFE0F: None}
 _SECONDS_SHOWN_FROM = 3
 _WORDS_FROM = 34
-_CAUSE_FROM = 40
 _RATE_FROM = 52
 _NAME = 2
 """Index of the name in a case's row, after the indent and the verdict's sign."""
@@ -136,7 +134,7 @@ class Labels:
         """Yield the raw names of the cases near a case on the screen and in its evalset."""
         cases, near = self._entries[row.evalset].document.cases, range(row.case - NEIGHBOURS, row.case + NEIGHBOURS)
         # A filter may leave no other case, and a name that then keeps its beginning may say nothing.
-        numbers = {*self._tree.outline.around(row.evalset, row.case, NEIGHBOURS), *near}
+        numbers = {*self._tree.outline.around(row, NEIGHBOURS), *near}
         yield from (cases[number].eval_id for number in numbers if 0 <= number < len(cases))
 
     def _passed(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
@@ -214,7 +212,7 @@ class Labels:
         return made
 
     def _repeated(self, pair: tuple[int, int], verdict: CaseVerdict, width: int) -> Pieces:
-        """Return the pass rate of a case with several executions, such as `3/5 60% agent`, in pieces.
+        """Return the pass rate of a case with several executions, such as `3/5 60%`, in pieces.
 
         While the case is running, return the rate so far and the number of executions.
         """
@@ -228,13 +226,8 @@ class Labels:
         pieces: Pieces = [(f"{rate.passed}/{rate.total}", "muted")]
         if width >= _RATE_FROM and rate.rate is not None:
             pieces.append((percent(rate.rate), "muted"))
-        if not rate.flaky:
-            return pieces
-        case = self._verdicts.account(*pair)
-        if case is not None and case.without_verdict:
-            pieces.append((f"{case.without_verdict}{FACES['error'].glyph}", "error"))
-        if width >= _CAUSE_FROM and case is not None and case.kind in ("agent", "judge", "both"):
-            pieces.append((CAUSES[case.kind], "muted"))
+        if rate.flaky and (without_verdict := len(verdict.refs) - rate.total):
+            pieces.append((f"{without_verdict}{FACES['error'].glyph}", "error"))
         return pieces
 
     def _check_sign(self, pair: tuple[int, int], width: int) -> Pieces:

@@ -161,8 +161,6 @@ class Verdicts:
         self._files: dict[str, int] = {}
         self._numbers: dict[int, dict[str, int]] = {}
         self._accounts: dict[tuple[int, int], tuple[CaseVerdict, CaseRepeats]] = {}
-        self.unread: set[tuple[int, int]] = set()
-        """Cases whose combined repeats were requested but are not in memory yet."""
         self._newest: dict[tuple[str, str], list[CaseRef]] = {}
         self._changes = 0
         """Number of verdict changes since the program started."""
@@ -181,7 +179,6 @@ class Verdicts:
         self.mark_flips({})
         self.by_case.clear()
         self.changed.clear()
-        self.unread.clear()
         self.just_flipped.clear()
         self.counts = [Counter() for _ in entries]
         self._changes += 1
@@ -279,29 +276,22 @@ class Verdicts:
         return rate_of(self.records(evalset, case))
 
     def account(self, evalset: int, case: int) -> "CaseRepeats | None":
-        """Return the combined repeats of a case, or None if there are fewer than two.
-
-        If their details are not in memory, add the case to `unread` and return None.
-        """
+        """Return the combined repeats of a case, or None if there are fewer than two or they are not in memory."""
         known = self._accounts.get((evalset, case))
         # Each change of an execution makes a new verdict.
         if known is not None and known[0] is self.by_case.get((evalset, case)):
             return known[1]
-        if self.repeats(evalset, case) < 2:
+        if self.repeats(evalset, case) < 2 or any(known_details(one) is None for one in self.records(evalset, case)):
             return None
-        if all(known_details(record) is not None for record in self.records(evalset, case)):
-            return self.account_reader(evalset, case)()
-        self.unread.add((evalset, case))
-        return None
+        return self.account_reader(evalset, case)()
 
     def account_reader(self, evalset: int, case: int) -> "Callable[[], CaseRepeats | None]":
-        """Return a function that reads and combines the repeats of a case. The case is then no longer `unread`.
+        """Return a function that reads and combines the repeats of a case. Call it in a thread.
 
-        Call the function in a thread. It returns None if there are fewer than two repeats.
+        The function returns None if there are fewer than two repeats.
         """
         from workbench.results.repeats import summarize
 
-        self.unread.discard((evalset, case))
         verdict, records = self.by_case.get((evalset, case)), list(self.records(evalset, case))
 
         def read() -> "CaseRepeats | None":
