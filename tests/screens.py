@@ -333,7 +333,7 @@ def _at_work(app: WorkbenchApp, *, lasts: bool) -> list[str]:
         "comparing": bool(session.loading),
         "running": session.store.activity.busy and not lasts,
         "starting": lasts and any("starting the agent" in strip.text for strip in shown_strips(app)),
-        "trying": app.main.has_controllers
+        "trying": "controllers" in vars(app.main)
         and bool(app.main.controllers.thread._others)
         and not lasts
         and not _has_tried(app),

@@ -317,7 +317,7 @@ class WordEngine(Engine):
     def resume(self) -> Any:
         return "resume"
 
-    def planned(self, make: Any) -> Any:
+    def planned(self, make: Any, *, is_last: bool = True) -> Any:
         return "planned", make
 
     def warm(self) -> Any:

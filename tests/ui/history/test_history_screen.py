@@ -191,7 +191,7 @@ async def test_stored_run_groups_its_repeats_and_capital_d_deletes_the_run(
         await pilot.press("H")
         await _shows(screen, pilot, "1 run")
         await pilot.press("enter")
-        await _shows(screen, pilot, "∿ late_parcel", "1/2 agent", "pass^k", "1 of 2")
+        await _shows(screen, pilot, "∿ late_parcel", "1/2", "pass^k", "1 of 2")
         assert "#1" not in screen.text
         await pilot.press("l")
         await _shows(screen, pilot, "▾ ∿ late_parcel", "✓ #1", "✗ #2")

@@ -12,7 +12,7 @@ from workbench.events.events import CaseError, CaseRef, MetricResult, PlannedCas
 from workbench.store.execution import CaseState, Execution
 from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store
-from workbench.ui.session.run_labels import column_time
+from workbench.ui.session.run_labels import by_date
 from workbench.ui.table import sources
 from workbench.ui.table.sources import Cases, PastRuns, RunCells
 from workbench.ui.tree.verdicts import Verdicts
@@ -111,4 +111,4 @@ def test_run_that_was_read_or_is_active_is_not_read_again(cells: RunCells) -> No
 def test_time_of_a_run_fits_over_its_column(started: str, title: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime(2026, 11, 23, 18, 0, tzinfo=UTC)
     monkeypatch.setenv("TZ", "UTC")
-    assert column_time(started, now) == title
+    assert by_date(started, now, "%H:%M", "%-d %b", "%Y") == title

@@ -217,7 +217,7 @@ class ConversationView(Reader[Conversation]):
         if 1 <= n <= len(PAGES):
             self.turn_page(n - 1)
         else:
-            self._head.explain(f"a conversation has pages 1 to {len(PAGES)}")
+            self.notify(f"a conversation has pages 1 to {len(PAGES)}")
 
     action_move, action_turn, action_to_event = Reader.move, Reader.go_to_turn, Reader.to_event
     action_pane = show_pane

@@ -57,7 +57,6 @@ class CaseDetail(Reader[Subject]):
             self.reading.take(replace(subject, earlier=before.earlier, compared=before.compared), same=True)
             self.refresh_record()
         else:
-            self._head.explain("")
             self.reading.take(subject)
             self._touched = False
             self._open()

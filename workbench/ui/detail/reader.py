@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
-from textual.timer import Timer
 from textual.widget import Widget
 
 from workbench.results.cells import cell_len
@@ -18,9 +17,6 @@ from workbench.results.panes import Read
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.drawing import Painter
 from workbench.ui.detail.reading import TRACE, Arrival, Reading
-
-_EXPLAINED = 5.0
-"""Seconds for which a remark replaces the pane names."""
 
 
 class Tab(NamedTuple):
@@ -55,25 +51,12 @@ class Head(Widget):
         self._chosen = 0
         self._position = ""
         self._summary: Line = Text()
-        self._remark = ""
-        self._timer: Timer | None = None
         self._painter = Painter(self)
 
     def show(self, tabs: tuple[tuple[str, str], ...], chosen: int, position: str, summary: Line) -> None:
         """Show the digits and names of the panes, with the one at index `chosen` open, the position and the summary."""
         if (tabs, chosen, position, summary) != (self._tabs, self._chosen, self._position, self._summary):
             self._tabs, self._chosen, self._position, self._summary = tabs, chosen, position, summary
-            self.refresh()
-
-    def explain(self, remark: str) -> None:
-        """Show a remark instead of the pane names for some seconds. "" shows the names again."""
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-        if remark:
-            self._timer = self.set_timer(_EXPLAINED, lambda: self.explain(""))
-        if remark != self._remark:
-            self._remark = remark
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -93,8 +76,6 @@ class Head(Widget):
                 self.post_message(self.Chosen(index))
 
     def _strip_line(self, width: int) -> Line:
-        if self._remark:
-            return cut_line(Text.styled(f" {self._remark}", "status-not-evaluated"), width)
         line = Text()
         for index, tab in enumerate(self._laid_out(width)):
             line.append(tab.lead).append(f"{tab.digit}{' ' if tab.title[:1] == ' ' else ''}", "tab")
@@ -111,7 +92,7 @@ class Head(Widget):
     def _places(self) -> list[tuple[int, int]]:
         places: list[tuple[int, int]] = []
         start = 0
-        for tab in [] if self._remark else self._laid_out(self.size.width):
+        for tab in self._laid_out(self.size.width):
             places.append((start, start + tab.size))
             start += tab.size
         return places
@@ -225,13 +206,12 @@ class Reader(Widget, Generic[Read]):
         """Open the pane with digit `n`, or show that there is none."""
         pane = next((pane for pane in self.reading.panes if pane.digit == str(n)), None)
         if pane is None:
-            self._head.explain(f"no pane {n} here: evalsets and unreadable cases have only pane 1")
+            self.notify(f"no pane {n} here: evalsets and unreadable cases have only pane 1")
         else:
             self.open_pane(pane.title)
 
     def open_pane(self, title: str) -> None:
         """Open the pane with this title, for this subject and later ones. The title must be one of `reading.titles`."""
-        self._head.explain("")
         if self.reading.choose(title):
             self._touched = False
             self._open()

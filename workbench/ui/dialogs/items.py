@@ -29,10 +29,6 @@ class Item:
         """The text of the row: kind, label and hint."""
         return f"{self.kind} {self.label} {self.hint}".strip()
 
-    def found_by(self) -> tuple[frozenset[str], ...]:
-        """Return the search words of the row, of `also` and of the help, in this order."""
-        return tuple(map(words_in, (self.name, self.also, self.help)))
-
 
 Search: TypeAlias = Callable[[str], Sequence[Item]]
 """A function that returns the items for a typed text, best first."""
@@ -45,7 +41,7 @@ def searching(items: Sequence[Item], more: Search = lambda query: ()) -> Search:
     the row, in `also` or in the help, in this order.
     """
     pickable = [item for item in items if not item.heading]
-    texts = [item.found_by() for item in pickable]
+    texts = [tuple(map(words_in, (item.name, item.also, item.help))) for item in pickable]
 
     def search(query: str) -> Sequence[Item]:
         if not query.strip():
@@ -81,10 +77,3 @@ def _rank(wanted: str, texts: Sequence[frozenset[str]]) -> int | None:
     fits += [any(word.startswith(wanted) for word in text) for text in texts]
     fits += [any(wanted in word for word in texts[0])]
     return fits.index(True) if True in fits else None
-
-
-def marked(query: str, text: str) -> set[int]:
-    """Return the positions in `text` that match the words of `query`."""
-    places = ((text.lower().find(word), len(word)) for word in query.lower().split())
-    found = {place + letter for place, length in places if place >= 0 for letter in range(length)}
-    return {place for place in found if place < len(text)}

@@ -13,7 +13,7 @@ from textual.widgets import Static
 from workbench.results.cells import cell_len, cut, fit
 from workbench.text.safe_text import one_line
 from workbench.ui.actions import Where, actions_in, key_label
-from workbench.ui.dialogs.items import Item, Search, marked, searching
+from workbench.ui.dialogs.items import Item, Search, searching
 from workbench.ui.widgets.basics import PlainInput
 from workbench.ui.widgets.rows import Piece, RowsOf
 
@@ -22,15 +22,11 @@ Ask: TypeAlias = Callable[[ModalScreen[Any]], Awaitable[Any]]
 
 
 class PickList(RowsOf[Item]):
-    """A list of items. The letters that match `query_text` are marked."""
+    """A list of items."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.query_text = ""
-
-    def show_items(self, items: Sequence[Item], query: str = "", *, cursor: int = 0) -> None:
+    def show_items(self, items: Sequence[Item], cursor: int = 0) -> None:
         """Replace the items and put the cursor on the item at position `cursor`."""
-        self.rows, self.query_text = items, query
+        self.rows = items
         self._cursor = cursor
         self.rows_changed()
         self.scroll_to(y=0, animate=False)
@@ -48,7 +44,7 @@ class PickList(RowsOf[Item]):
         return not self.rows[position].heading
 
     def row_pieces(self, position: int, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
-        """Return kind and label as the left side, with matches marked. `why_not` and the hint are the right side."""
+        """Return kind and label as the left side, and `why_not` and the hint as the right side."""
         item = self.rows[position]
         if item.heading:
             return [(item.label, "label")], []
@@ -56,18 +52,7 @@ class PickList(RowsOf[Item]):
         # A long reason leaves room for the label.
         hint = "  ".join(text for text in (cut(item.why_not, width // 2), item.hint) if text)
         right = [(hint, "label")] if hint else []
-        return [*kind, *self._label(item, "muted" if item.why_not else "")], right
-
-    def _label(self, item: Item, plain: str) -> list[Piece]:
-        found = marked(self.query_text, item.label)
-        pieces: list[Piece] = []
-        for number, letter in enumerate(item.label):
-            name = "match" if number in found else plain
-            if pieces and pieces[-1][1] == name:
-                pieces[-1] = (pieces[-1][0] + letter, name)
-            else:
-                pieces.append((letter, name))
-        return pieces
+        return [*kind, (item.label, "muted" if item.why_not else "")], right
 
 
 class PickScreen(ModalScreen[Any]):
@@ -121,7 +106,7 @@ class PickScreen(ModalScreen[Any]):
         self._list.add_class("-active")
         self._list.can_focus = False
         self._list.when_moved = self._moved
-        self._list.show_items(items, cursor=cursor)
+        self._list.show_items(items, cursor)
         # There is nothing to find in an empty list.
         field, dialog = self.query_one(PlainInput), self.query_one(".dialog")
         dialog.set_class(not items, "-empty")
@@ -133,7 +118,7 @@ class PickScreen(ModalScreen[Any]):
 
     def on_input_changed(self, event: PlainInput.Changed) -> None:
         """Show the items that match the typed text."""
-        self._list.show_items(self._search(event.value), event.value)
+        self._list.show_items(self._search(event.value))
 
     def _moved(self) -> None:
         item = self._list.item

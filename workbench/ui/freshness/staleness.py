@@ -50,10 +50,6 @@ class Comparison:
     files: tuple[Path, ...]
     signature: Signature
 
-    def is_outdated(self) -> bool:
-        """Return whether a file has changed since the comparison. Reads the disk, so call it in a thread."""
-        return signature_of(self.files) != self.signature
-
 
 class Staleness(Controller):
     """The marks of stale verdicts. Comparisons run in a thread, one at a time."""
@@ -148,7 +144,7 @@ class Staleness(Controller):
             self.view.work(partial(self._compare_if_outdated, self._last), "staleness", exclusive=False)
 
     async def _compare_if_outdated(self, last: Comparison) -> None:
-        changed = await asyncio.to_thread(last.is_outdated)
+        changed = await asyncio.to_thread(signature_of, last.files) != last.signature
         running = self.session.store.activity.running
         self._saved_in_run = running and (changed or self._saved_in_run)
         if changed or self._again or (self._saved_in_run and self._ran):

@@ -85,11 +85,6 @@ class MainScreen(View):
 
         return Controllers(self, self._engine(), self._host)
 
-    @property
-    def has_controllers(self) -> bool:
-        """Whether the controllers have been created."""
-        return "controllers" in vars(self)
-
     def on_row_view_picked(self, event: CaseTree.Picked) -> None:
         """Treat a click on the current row like enter."""
         if event.view is self.tree_view:
@@ -167,13 +162,13 @@ class MainScreen(View):
         elif self.in_right:
             if not (self.right.shows_case and self.right.detail.go_back()):
                 self.go_back()
-        elif self.tree_view.model.anchor is not None:
-            self.tree_view.drop_marks()
+        elif self.rows.anchor is not None:
+            self.rows.drop_marks()
         elif self.maximised:
             self.maximise(False)
         elif not self.controllers.overview.back() and not self.cases.input.end():
-            self.tree_view.drop_marks()
-        self.show_state()
+            self.rows.drop_marks()
+        self._show_marks()
 
     def action_turn(self, step: int) -> None:
         """Go to the next (1) or previous (-1) turn."""
@@ -223,18 +218,25 @@ class MainScreen(View):
             self.add_class("-no-tree")
 
     def action_mark(self) -> None:
-        """Mark or unmark the row's cases."""
-        self.tree_view.mark()
-        self.show_state()
+        """Mark or unmark the row's cases, and go one row down. If a range was started, mark the range instead."""
+        in_range = self.rows.anchor is not None
+        self.rows.mark()
+        if not in_range:
+            self.tree_view.move("down")
+        self._show_marks()
 
     def action_mark_range(self) -> None:
         """Start a range at the cursor, or mark the cases from its start to the cursor."""
-        self.tree_view.mark_range()
-        self.show_state()
+        self.rows.mark_range()
+        self._show_marks()
 
     def action_mark_all(self) -> None:
         """Mark all cases that the filter shows, or unmark them if all are marked."""
-        self.tree_view.mark_all()
+        self.rows.marks.toggle(self.rows.outline.all_cases())
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        self.tree_view.refresh()
         self.show_state()
 
     def action_problem(self, step: int) -> None:

@@ -256,7 +256,7 @@ class WorkbenchApp(SparseApp, inherit_bindings=False):
 
     def close_runs(self, timeout: float) -> None:
         """End all runs and their processes, and wait for them for at most `timeout` seconds."""
-        if self.main.has_controllers:
+        if "controllers" in vars(self.main):  # Without a first key or frame there are none.
             self.main.controllers.thread.close(timeout=timeout)
 
     def preview_theme(self, name: str | None) -> None:

@@ -166,7 +166,7 @@ class RunThread:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._is_closing = True
-            self._loop.call_soon_threadsafe(self._close_soon, timeout)
+            self._loop.call_soon_threadsafe(self._closing.set_result, timeout)
             thread.join(2 * timeout + 2)
             self._is_closing = False
 
@@ -197,10 +197,6 @@ class RunThread:
             # Children that do not end in time die with this process, which holds the other end of their pipe.
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._at_end(), timeout)
-
-    def _close_soon(self, timeout: float) -> None:
-        if not self._closing.done():
-            self._closing.set_result(timeout)
 
     async def _execute(self, build: Build, number: int, before: asyncio.Task[None] | None) -> None:
         if before is not None and not before.done():

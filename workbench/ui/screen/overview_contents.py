@@ -20,7 +20,7 @@ from workbench.store.reasons import Cause
 from workbench.text.counting import counted
 from workbench.ui.screen.pages import agent_problems
 from workbench.ui.session import relative_times
-from workbench.ui.session.run_labels import clock_time, seconds
+from workbench.ui.session.run_labels import by_date, seconds
 from workbench.ui.terminal.terminal import seconds_for
 from workbench.ui.tree.labels import label
 from workbench.ui.tree.outline import Pair, Part
@@ -238,7 +238,9 @@ class Contents:
             return None
         listed = [self._changed_verdict(pair) for pair in found[:LISTED_CHANGES]]
         worse = sum(map(session.verdicts.flips.__getitem__, found))
-        since = clock_time(started_at(max(runs)), relative_times.now())
+        since = by_date(
+            started_at(max(runs)), relative_times.now(), "%H:%M", "%-d %b %H:%M", "%Y-%m-%d", "the last run"
+        )
         return Changes(since if len(runs) == 1 else f"{since} or earlier", listed, worse, len(found) - worse)
 
     def _changed(self, scope: Scope) -> list[Pair]:

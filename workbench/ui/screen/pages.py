@@ -89,9 +89,12 @@ def workspace_page(workspace: "Workspace", keys: "Mapping[str, tuple[str, ...]]"
     return lines
 
 
-def no_match_page() -> list[Line]:
-    """Return the help about filters."""
+def no_match_page(keys: "Mapping[str, tuple[str, ...]]", *, unrepeated: bool = False) -> list[Line]:
+    """Return the help about filters. `unrepeated`: the filter is for flaky cases, and no case was repeated."""
+    repeat = f" Repeat cases with {key_label(keys['repeat'][0])}." if keys["repeat"] else ""
+    flaky = "Only repeats can show that a case is flaky, and no case was repeated in its last run."
     return [
+        *([("", flaky + repeat), ("", "")] if unrepeated else []),
         ("Parts of a filter", ""),
         ("text", "a part of the name of a case, evalset or agent"),
         (":fail", "a verdict; several mean any of them"),

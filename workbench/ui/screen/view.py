@@ -24,7 +24,7 @@ from workbench.ui.terminal.host import NoEditorError
 from workbench.ui.tree.case_tree import CaseTree
 from workbench.ui.tree.model import Tree
 from workbench.ui.tree.outline import Pair, Row
-from workbench.ui.tree.query import Query
+from workbench.ui.tree.query import FLAKY, Query
 from workbench.ui.tree.scope import Scope, targets_of
 from workbench.ui.widgets.basics import Split, Work, start_work
 from workbench.ui.widgets.footer import KeyLine
@@ -376,7 +376,9 @@ class View(Screen[None]):
         elif row is None:
             if not self.rows.query.empty and not self.session.is_loading:
                 # How to filter, instead of the row before.
-                self.right.show_page("no case matches", no_match_page())
+                ran = self.session.verdicts.by_case.values()
+                unrepeated = FLAKY in self.rows.query.flags and all(len(verdict.refs) < 2 for verdict in ran)
+                self.right.show_page("no case matches", no_match_page(self.keys, unrepeated=unrepeated))
         elif self._has_overview(row):
             self.overviews.show()
         elif row.kind == "all":

@@ -1,7 +1,6 @@
 """The bar on the first line of the screen: folder, progress, verdicts, time and watch."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 _WIDE = 120
 """Minimum width of the bar, in cells, for the long text about recordings."""
 Part = tuple[str, str]
-Form = tuple[bool, int, int, list[Part]]
-"""A form of the bar: whether states have words, the meter's cells, detail about judges (0 to 2), and the right side."""
+_FORMS = ((True, 20, 2), (True, 0, 2), (False, 0, 2), (False, 0, 1), (False, 0, 0))
+"""Forms of the bar, longest first: whether states have words, the meter's cells, and detail about judges (0 to 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +96,17 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
     full: list[Part] = [*changed, *why, (f"{facts.watch[0]} ", color)]
     right: list[Part] = [*urgent, (f"{facts.watch[1]} ", color)]
     middle: list[Part] = []
-    forms = _forms(full, [*changed, *why], right, urgent, armed=facts.watching, ended=not facts.running)
-    for words, meter, judges, tail in (*(_forms_awaiting_key(full, right) if facts.awaits_key else ()), *forms):
+    most = len(_FORMS) if facts.awaits_key else len(_FORMS) - 1
+    if facts.awaits_key:
+        tails = [full, right, [("press w to run ", color)]]
+    else:
+        tails = [full, right, [*urgent, ("watch on ", color)], urgent] if facts.watching else [full, right, urgent]
+        if why != stale and not facts.watching:
+            tails.insert(1, [*changed, *why])
+    # Without the watch, texts about judges are more important than reasons of stale verdicts.
+    long = [(*form, tail) for tail in tails[:-2] for form in _FORMS[: most if facts.watching else 3]]
+    short = [(*form, tail) for tail in tails[-2:] for form in _FORMS[:most]]
+    for words, meter, judges, tail in (*long, *short, (*_FORMS[-1], urgent)):
         middle = [(f"   {facts.idle_text}", "status-muted")]
         if facts.phase and not facts.running:
             middle = [(f"   ▶ {facts.phase}", "status-running")]
@@ -116,36 +124,6 @@ def bar_parts(facts: Facts, width: int) -> tuple[list[Part], list[Part]]:
         if room >= min(cell_len(facts.root), 6 if judges == 1 else 24):
             return [(f" {cut_name(facts.root, room)}", "bold"), *middle], tail
     return [(f" {cut_name(facts.root, 12)}", "bold"), *middle], []
-
-
-def _forms(
-    full: list[Part], why: list[Part], short: list[Part], urgent: list[Part], *, armed: bool, ended: bool
-) -> Iterator[Form]:
-    """Yield forms of the bar, from the longest to the shortest.
-
-    `why` is the right side with the reason for stale verdicts but without the watch. The state of a watch that is off
-    is dropped first. If the watch is on, the words for states are dropped before it.
-    """
-    yield from ((True, 20, 2, full), (True, 0, 2, full))
-    if ended and not armed:
-        yield False, 0, 2, full
-    if not armed and why != urgent:
-        yield True, 0, 2, why
-    yield from ((True, 20, 2, short), (True, 0, 2, short))
-    if armed:
-        yield from ((False, 0, 2, full), (False, 0, 1, full))
-    yield (True, 0, 1, short) if armed else (True, 0, 2, urgent)
-    if not armed and why != urgent:
-        yield False, 0, 2, why
-    yield from ((False, 0, 2, short), (False, 0, 1, short))
-    if armed:
-        yield False, 0, 1, [*urgent, ("watch on ", short[-1][1])]
-    yield from ((False, 0, 2, urgent), (False, 0, 1, urgent), (False, 0, 0, urgent))
-
-
-def _forms_awaiting_key(full: list[Part], short: list[Part]) -> Iterator[Form]:
-    yield from ((True, 20, 2, full), (True, 0, 1, full), (False, 0, 1, full), (False, 0, 0, full))
-    yield from ((False, 0, 1, short), (False, 0, 0, short), (False, 0, 0, [("press w to run ", short[-1][1])]))
 
 
 def _progress(facts: Facts, form: int, *, words: bool) -> tuple[list[Part], list[Part]]:

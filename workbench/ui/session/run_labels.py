@@ -61,12 +61,7 @@ def short_time(started: str, now: datetime) -> str:
             return f"{int(ago // _MINUTE)} min ago"
         if time.date() == (now - timedelta(days=1)).date():
             return f"yest. {time:%H:%M}"
-    return _by_date(started, now, "%H:%M", "%-d %b %H:%M", "%Y-%m-%d")
-
-
-def column_time(started: str, now: datetime) -> str:
-    """Return a time as a column title: `14:02` today, `21 Nov` this year, else the year, or "no date"."""
-    return _by_date(started, now, "%H:%M", "%-d %b", "%Y")
+    return by_date(started, now, "%H:%M", "%-d %b %H:%M", "%Y-%m-%d")
 
 
 def ran_words(started: str, now: datetime) -> tuple[str, str]:
@@ -93,15 +88,10 @@ def no_runs_text(state: Path) -> str:
 
 def exact_time(started: str, now: datetime) -> str:
     """Return a time as `14:03:21` today, `21 Nov 14:03:21` this year, else `2025-11-21 14:03:21`, or "no date"."""
-    return _by_date(started, now, "%H:%M:%S", "%-d %b %H:%M:%S", "%Y-%m-%d %H:%M:%S")
+    return by_date(started, now, "%H:%M:%S", "%-d %b %H:%M:%S", "%Y-%m-%d %H:%M:%S")
 
 
-def clock_time(started: str, now: datetime) -> str:
-    """Return a time as `14:03` today, `21 Nov 14:03` this year, else `2025-11-21`, or "the last run" if unknown."""
-    return _by_date(started, now, "%H:%M", "%-d %b %H:%M", "%Y-%m-%d", unknown="the last run")
-
-
-def _by_date(started: str, now: datetime, today: str, this_year: str, earlier: str, unknown: str = "no date") -> str:
+def by_date(started: str, now: datetime, today: str, this_year: str, earlier: str, unknown: str = "no date") -> str:
     """Return an ISO 8601 time in the format for its date, or `unknown` if it is unknown or invalid."""
     time = local_time(started)
     if time is None:

@@ -69,7 +69,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         run: Callable[[Sequence[Pair]], None],
         cancel: Callable[[Sequence[Pair]], None],
     ) -> None:
-        self.rows = TableRows(table, tree.marks.__contains__, self._seconds)
+        self.rows = TableRows(table, tree.marks.__contains__)
         self._titles, self._foot, self._bar = Titles(self.rows), Foot(), Bar()
         self._input = FilterInput(placeholder=_PLACEHOLDER)
         self._nothing = Static("", classes="nothing", markup=False)
@@ -139,29 +139,14 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.show_facts()
 
     def show_facts(self) -> None:
-        """Update the bar. During a run, a timer also updates it and the running times once a second."""
+        """Update the bar, during a run once a second."""
         running = self._session.store.activity.running
         self._bar.show(bar_facts(self._session, len(self._tree.groups), relative_times.now()))
         if running and self._ticker is None:
-            self._ticker = self.set_interval(1.0, self._tick)
+            self._ticker = self.set_interval(1.0, self.show_facts)
         elif not running and self._ticker is not None:
             self._ticker.stop()
             self._ticker = None
-
-    def _tick(self) -> None:
-        verdicts, top = self._session.verdicts, self.rows.scroll_offset.y
-        self.rows.forget_drawn()
-        visible = range(top, min(top + self.rows.size.height, len(self.table.rows)))
-        self.rows.refresh_rows([place for place in visible if verdicts.state(*self.table.rows[place]) == "running"])
-        self.show_facts()
-
-    def _seconds(self, pair: Pair) -> str:
-        if self._session.verdicts.state(*pair) != "running":
-            return ""
-        record = self._session.verdicts.record(*pair)
-        if record is None or record.started_at is None or record.state != "running":
-            return ""
-        return f"{max(int(self._session.elapsed() - record.started_at), 0)} s"
 
     def _why_empty(self) -> str:
         """Return the first fault of the filter, else why the table is empty, else ""."""

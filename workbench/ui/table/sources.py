@@ -374,7 +374,10 @@ class RunCells:
         self._by_id = {run.run_id: run for run in self._runs.runs}
         columns = [CASE, INPUT]
         for run in self._runs.runs:
-            title, mark = run_labels.column_time(run.started, now), "" if run.is_comparable else STALE.glyph
+            title, mark = (
+                run_labels.by_date(run.started, now, "%H:%M", "%-d %b", "%Y"),
+                "" if run.is_comparable else STALE.glyph,
+            )
             columns.append(Column("run", title, run.run_id, mark))
         self.columns = tuple(columns)
 

@@ -23,10 +23,10 @@ _EDGES = 3
 class TableRows(RowView):
     """The rows of a `Table`. Only visible rows and columns are drawn."""
 
-    def __init__(self, table: Table, marks: Callable[[Pair], bool], seconds: Callable[[Pair], str]) -> None:
-        """Create the rows. `marks` returns whether a case is marked, `seconds` how long it has been running, or ""."""
+    def __init__(self, table: Table, marks: Callable[[Pair], bool]) -> None:
+        """Create the rows. `marks` returns whether a case is marked."""
         super().__init__()
-        self.table, self._marked, self._seconds = table, marks, seconds
+        self.table, self._marked = table, marks
         self.when_column_moved: Callable[[], None] = lambda: None
         self._strips: dict[tuple[int, bool, bool], Strip] = {}
         """A cache of drawn lines by position, mark and scroll bar, because scrolling would draw all lines again."""
@@ -111,8 +111,6 @@ class TableRows(RowView):
         table = self.table
         pair = table.rows[position]
         pieces: list[Piece] = []
-        results = (number for number, one in enumerate(table.columns) if one.kind not in ("case", "input"))
-        first_result = next(results, -1)
         for shown in self.layout_now().shown:
             column = table.columns[shown.number]
             here = position == self._cursor and shown.number == table.column
@@ -122,9 +120,7 @@ class TableRows(RowView):
                 pieces += self._case(position, shown.width, here)
                 continue
             cell = table.source.cell(pair, column)
-            # A running case has its time in the first column of results.
-            text = (shown.number == first_result and self._seconds(pair)) or cell.text
-            filled = fit(text, shown.width) if column.kind == "input" else _right(text, shown.width)
+            filled = fit(cell.text, shown.width) if column.kind == "input" else _right(cell.text, shown.width)
             pieces.append((filled, "cell" if here else _look(cell)))
         return pieces, []
 

@@ -112,31 +112,6 @@ class CaseTree(RowView):
         self.go_to(found[0])
         return found[1]
 
-    def mark(self) -> None:
-        """Mark or unmark the row, and go one row down. If a range was started, mark the range instead."""
-        in_range = self.model.anchor is not None
-        self.model.mark()
-        self.refresh()
-        if not in_range:
-            self.move("down")
-
-    def mark_range(self) -> None:
-        """Start a range at the cursor, or mark the range to the cursor."""
-        self.model.mark_range()
-        self.refresh()
-
-    def mark_all(self) -> None:
-        """Mark all filtered cases, or unmark them if all are marked."""
-        self.model.marks.toggle(self.model.outline.all_cases())
-        self.refresh()
-
-    def drop_marks(self) -> bool:
-        """Drop the range, else all marks. Return False if there were none."""
-        dropped = self.model.drop_marks()
-        if dropped:
-            self.refresh()
-        return dropped
-
     def show_verdicts(self) -> int:
         """Paint the cases whose verdicts changed and the headings above them, and call `when_changed`.
 

@@ -297,14 +297,11 @@ class Tree:
         ends = self.outline.nearest(self.anchor), self.position
         return range(min(ends), max(ends) + 1)
 
-    def drop_marks(self) -> bool:
-        """Drop the range, else all marks. Return False if there were none."""
-        if self.anchor is not None:
-            self.anchor = None
-            return True
-        marked = len(self.marks) > 0
-        self.marks.clear()
-        return marked
+    def drop_marks(self) -> None:
+        """Drop the range, else all marks."""
+        if self.anchor is None:
+            self.marks.clear()
+        self.anchor = None
 
     def is_marked(self, position: int) -> bool:
         """Return whether the row is marked or in the range. A heading is marked if all cases below it are."""

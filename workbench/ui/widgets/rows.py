@@ -33,7 +33,6 @@ _STYLES = {
     "strong": "bold $label-strong",
     "label": "$label",
     "accent": "$accent",
-    "match": "bold underline $accent",
     "muted": "$status-muted",
     **{
         status: f"$status-{status}"

@@ -100,7 +100,9 @@ class ContinuedDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         """Start to use the terminal, and record its settings."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        self._settings = self._terminal_settings()
+        self._settings: Any = None
+        with suppress(termios.error):
+            self._settings = termios.tcgetattr(self.fileno)
 
     def _sigcont_application(self, *args: Any) -> None:
         reader = getattr(self, "_key_thread", None)
@@ -111,11 +113,6 @@ class ContinuedDriver(LinuxDriver):
             termios.tcsetattr(self.fileno, termios.TCSANOW, self._settings)  # A shell may have used the terminal.
         if isinstance(self._app, SparseApp):
             self._loop.call_soon_threadsafe(self._app.draw_in_full)
-
-    def _terminal_settings(self) -> Any:
-        with suppress(termios.error):
-            return termios.tcgetattr(self.fileno)
-        return None
 
 
 _ESC = "\x1b"
