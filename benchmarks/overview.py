@@ -19,7 +19,8 @@ from workbench.results.overview import overview_document
 from workbench.store.execution import Execution, short_score
 from workbench.store.reasons import make_cause
 from workbench.store.store import RunSummary
-from workbench.ui.screen.overview_contents import Contents
+from workbench.ui.screen.overview_contents import Showing
+from workbench.ui.screen.sides import Right
 from workbench.ui.session.session import Session
 from workbench.ui.tree.labels import Labels
 from workbench.ui.tree.model import Tree
@@ -48,14 +49,15 @@ def main() -> None:
 def _times(cases: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         session, tree = _session(Path(folder), cases)
-        contents: list[Contents] = []
+        contents: list[Showing] = []
+        right = Right()
 
-        def draw(scope: Scope, made: Contents) -> None:
+        def draw(scope: Scope, made: Showing) -> None:
             document = overview_document(made.overview(scope), _WIDTH)
             assert document.lines[:_HEIGHT]
 
         def opened() -> None:
-            contents[:] = [Contents(session, tree)]
+            contents[:] = [Showing(session, tree, right, right.set_timer)]
             draw(scope_at(tree, ALL), contents[0])
 
         def after_verdict() -> None:

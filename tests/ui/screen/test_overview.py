@@ -273,7 +273,7 @@ async def test_overview_still_counts_changed_verdicts_after_the_folder_was_read_
     keep(workspace, "2026-01-03T10-00-00-bbbb", {"late": "failed"})
     screen = open_screen(workspace)
     async with screen.open((80, 24)) as pilot:
-        await screen.until(pilot, lambda: "1 worse" in screen.text and bool(screen.main.overviews.contents.trends))
+        await screen.until(pilot, lambda: "1 worse" in screen.text and bool(screen.main.overviews.trends))
         screen.main.controllers.folder.load(screen.session.read())
         pane = screen.main.right.overview
         await screen.until(pilot, lambda: pane.overview.changes is not None and pane.overview.changes.worse == 1)

@@ -14,7 +14,7 @@ from workbench.store.history.summary import ListedRun, Summary
 from workbench.store.store import Store
 from workbench.ui.session.run_labels import by_date
 from workbench.ui.table import sources
-from workbench.ui.table.sources import Cases, PastRuns, RunCells
+from workbench.ui.table.sources import Cases, RunCells
 from workbench.ui.tree.verdicts import Verdicts
 
 FILE = "order_desk/refunds.evalset.json"
@@ -58,10 +58,9 @@ def cells(store: Store, shop: Workspace, feed: Feed, monkeypatch: pytest.MonkeyP
     verdicts = Verdicts(store)
     verdicts.bind(shop.evalsets)
     cases = Cases(shop.evalsets, verdicts)
-    runs = PastRuns([cases.key((0, case)) for case in range(4)])
-    for run in runs.reading(Path(), ""):
-        runs.add(run)
-    found = RunCells(cases, runs)
+    found = RunCells(cases, [cases.key((0, case)) for case in range(4)])
+    for run in found.reading(Path(), ""):
+        found.add(run)
     found.update([(0, case) for case in range(4)])
     return found
 
@@ -93,9 +92,8 @@ def test_cell_is_explained_with_the_reason_of_that_run(cells: RunCells) -> None:
 
 
 def test_run_that_was_read_or_is_active_is_not_read_again(cells: RunCells) -> None:
-    runs = cells._runs
-    assert [run.run_id for run in runs.reading(Path(), "")] == []
-    fresh = PastRuns([(FILE, "on_time")])
+    assert [run.run_id for run in cells.reading(Path(), "")] == []
+    fresh = RunCells(cells.cases, [(FILE, "on_time")])
     assert [run.run_id for run in fresh.reading(Path(), "new")] == ["few"]
 
 

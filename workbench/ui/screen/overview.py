@@ -107,7 +107,7 @@ class Overview(Controller):
         moved, self._place_at_start = self._place_at_start != self._place(), None
         if not self.view.right.shows_overview:
             return
-        self.view.overviews.contents.trends.clear()
+        self.view.overviews.trends.clear()
         self.view.show_row()
         if moved or self.view.covered or not self.view.right.overview.overview.groups:
             return
@@ -134,17 +134,17 @@ class Overview(Controller):
 
     async def _read_stored(self, scope: Scope) -> None:
         """Read trend and costs in steps. Show them if the overview still has the same scope."""
-        contents = self.view.overviews.contents
+        overviews = self.view.overviews
         run_id, state = self.session.store.run.run_id, self.session.state_dir
         if self._read_run != run_id:
-            contents.trends.clear()
+            overviews.trends.clear()
             self._read_run = run_id
-        if contents.trend(scope) is None:
-            contents.trends.append((scope, await asyncio.to_thread(self._trend, scope, state)))
+        if overviews.trend(scope) is None:
+            overviews.trends.append((scope, await asyncio.to_thread(self._trend, scope, state)))
             self._show(scope)
-        while pieces := contents.spending.unread(contents.records(scope)):
-            await asyncio.to_thread(contents.spending.read, pieces)
-            if not contents.spending.unread(contents.records(scope)):
+        while pieces := overviews.spending.unread(overviews.records(scope)):
+            await asyncio.to_thread(overviews.spending.read, pieces)
+            if not overviews.spending.unread(overviews.records(scope)):
                 self._show(scope)
 
     def _show(self, scope: Scope) -> None:

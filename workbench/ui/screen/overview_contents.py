@@ -167,15 +167,88 @@ class Spending:
         return Spent(time, _sum(total, tokens, sum(not usage.tokens for usage in unpriced)))
 
 
-class Contents:
-    """A builder of overviews from the session."""
+class Showing:
+    """The overview on the right side, made from the session and updated during a run.
 
-    def __init__(self, session: "Session", tree: "Tree") -> None:
-        self._session, self._tree = session, tree
+    `set_timer` calls a function after some seconds. `painted` is called with the number of lines of a delayed update.
+    """
+
+    def __init__(
+        self,
+        session: "Session",
+        tree: "Tree",
+        right: "Right",
+        set_timer: "Callable[[float, Callable[[], None]], Timer]",
+    ) -> None:
+        self._session, self._tree, self._right, self._set_timer = session, tree, right, set_timer
         self.figures = Figures(session.verdicts)
         self.spending = Spending(session.prices)
         self.trends: deque[tuple[Scope, Trend]] = deque(maxlen=_TRENDS_KEPT)
         """Trends read from stored runs, each with its scope. Cleared after each run."""
+        self._next = 0.0
+        self._drawn: tuple[Scope, tuple[object, ...]] | None = None
+        """The scope that is shown, and the version of its figures."""
+        self._selected: tuple[object, str, Scope | None] = None, "", None
+        """A cache for `selected`: the value of `_drawn`, the key of the item, and its cases."""
+        self._timer: Timer | None = None
+        self.painted: Callable[[int], None] = lambda lines: None
+
+    @property
+    def scope(self) -> Scope | None:
+        """The cases of the row under the cursor, or None if the row is a case or there are no rows."""
+        row = self._tree.cursor
+        return None if row is None or row.case >= 0 else scope_at(self._tree, row)
+
+    @property
+    def selected(self) -> Scope | None:
+        """The cases of the overview's item under the cursor, or None if it has none or the overview has no focus."""
+        if self._drawn is None or not (self._right.shows_overview and self._right.has_focus_within):
+            return None
+        pane = self._right.overview
+        if self._selected[0] is not self._drawn or self._selected[1] != pane.item_key:
+            cases = self.cases_of(pane.item_key, self._drawn[0], pane.overview)
+            self._selected = self._drawn, pane.item_key, cases
+        return self._selected[2]
+
+    def forget(self) -> None:
+        """Forget whose overview is shown, because the folder is read again. Its cases then have other numbers."""
+        self._drawn = None
+
+    def show(self) -> int:
+        """Show the overview of the row under the cursor, unless it is a case. Return the number of changed lines."""
+        scope = self.scope
+        if scope is None:
+            return 0
+        began = time.monotonic()
+        self._drawn = scope, self.figures.version(scope)
+        title = f"Overview: {title_of(scope, self._tree)}"
+        lines = self._right.show_overview(scope, title, self.overview(scope))
+        now = time.monotonic()
+        self._next = now + max(_SHORTEST, (now - began) * _SHARE, seconds_for(lines))
+        return lines
+
+    def follow(self) -> None:
+        """Show the overview again if marks or the filter changed its cases."""
+        scope = self.scope
+        if scope is not None and (self._drawn is None or self._drawn[0] != scope):
+            self.show()
+
+    def update(self) -> int:
+        """Show the current figures now, or soon after a recent update. Return the number of lines changed now."""
+        scope = self.scope
+        if scope is None or self._drawn == (scope, self.figures.version(scope)):
+            return 0
+        wait = self._next - time.monotonic()
+        if wait <= 0:
+            return self.show()
+        if self._timer is None:
+            self._timer = self._set_timer(wait, self._update_late)
+        return 0
+
+    def _update_late(self) -> None:
+        self._timer = None
+        if self._right.shows_overview:
+            self.painted(self.show())
 
     def trend(self, scope: Scope) -> "Trend | None":
         """Return the trend of a scope, or None if it is not read yet."""
@@ -269,87 +342,6 @@ class Contents:
         if agent is None:
             return [("No agent", ""), *((label(one.file.name), label(one.agent_reason)) for one in entries)]
         return agent_problems(agent, entries, self._session.verdicts.imports)
-
-
-class Showing:
-    """The overview on the right side, updated during a run.
-
-    `set_timer` calls a function after some seconds. `painted` is called with the number of lines of a delayed update.
-    """
-
-    def __init__(
-        self,
-        session: "Session",
-        tree: "Tree",
-        right: "Right",
-        set_timer: "Callable[[float, Callable[[], None]], Timer]",
-    ) -> None:
-        self._tree, self._right, self._set_timer = tree, right, set_timer
-        self.contents = Contents(session, tree)
-        self._next = 0.0
-        self._drawn: tuple[Scope, tuple[object, ...]] | None = None
-        """The scope that is shown, and the version of its figures."""
-        self._selected: tuple[object, str, Scope | None] = None, "", None
-        """A cache for `selected`: the value of `_drawn`, the key of the item, and its cases."""
-        self._timer: Timer | None = None
-        self.painted: Callable[[int], None] = lambda lines: None
-
-    @property
-    def scope(self) -> Scope | None:
-        """The cases of the row under the cursor, or None if the row is a case or there are no rows."""
-        row = self._tree.cursor
-        return None if row is None or row.case >= 0 else scope_at(self._tree, row)
-
-    @property
-    def selected(self) -> Scope | None:
-        """The cases of the overview's item under the cursor, or None if it has none or the overview has no focus."""
-        if self._drawn is None or not (self._right.shows_overview and self._right.has_focus_within):
-            return None
-        pane = self._right.overview
-        if self._selected[0] is not self._drawn or self._selected[1] != pane.item_key:
-            cases = self.contents.cases_of(pane.item_key, self._drawn[0], pane.overview)
-            self._selected = self._drawn, pane.item_key, cases
-        return self._selected[2]
-
-    def forget(self) -> None:
-        """Forget whose overview is shown, because the folder is read again. Its cases then have other numbers."""
-        self._drawn = None
-
-    def show(self) -> int:
-        """Show the overview of the row under the cursor, unless it is a case. Return the number of changed lines."""
-        scope = self.scope
-        if scope is None:
-            return 0
-        began = time.monotonic()
-        self._drawn = scope, self.contents.figures.version(scope)
-        title = f"Overview: {title_of(scope, self._tree)}"
-        lines = self._right.show_overview(scope, title, self.contents.overview(scope))
-        now = time.monotonic()
-        self._next = now + max(_SHORTEST, (now - began) * _SHARE, seconds_for(lines))
-        return lines
-
-    def follow(self) -> None:
-        """Show the overview again if marks or the filter changed its cases."""
-        scope = self.scope
-        if scope is not None and (self._drawn is None or self._drawn[0] != scope):
-            self.show()
-
-    def update(self) -> int:
-        """Show the current figures now, or soon after a recent update. Return the number of lines changed now."""
-        scope = self.scope
-        if scope is None or self._drawn == (scope, self.contents.figures.version(scope)):
-            return 0
-        wait = self._next - time.monotonic()
-        if wait <= 0:
-            return self.show()
-        if self._timer is None:
-            self._timer = self._set_timer(wait, self._update_late)
-        return 0
-
-    def _update_late(self) -> None:
-        self._timer = None
-        if self._right.shows_overview:
-            self.painted(self.show())
 
 
 def _words(statuses: Sequence[Status]) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.ui.screen.view import View
     from workbench.ui.table.model import Table
     from workbench.ui.table.screen import TableScreen
-    from workbench.ui.table.sources import PastRuns
+    from workbench.ui.table.sources import RunCells
     from workbench.ui.tree.outline import Pair
     from workbench.ui.tree.scope import Scope
 
@@ -35,7 +35,6 @@ class CaseTable(Controller):
         self._page: TableScreen | None = None
         self._line = 0
         """The screen line of the cursor when the user opened a case from the table."""
-        self._runs: PastRuns | None = None
         folder.when_loaded.append(self.loaded)
         view.tree_view.when_changed.append(self.changed)
         view.tree_view.when_arranged.append(self.arranged)
@@ -50,19 +49,16 @@ class CaseTable(Controller):
 
         With criteria as columns, the sort order stays, too. Past runs are read again and sorted by verdict.
         """
-        before, self._runs = self._table, None
+        before = self._table
         if before is None:
             return
-        from workbench.ui.table.sources import CriteriaCells
-
-        shows_runs = not isinstance(before.source, CriteriaCells)
         place = before.name and self.session.verdicts.place(*before.name)
         self._table = self._new_table(before.scope_in(self.view.rows))
         self._table.adopt(before)
         self._table.load(self.view.rows.entries, self.view.rows.marks)
         if place:
             self._table.stand_on(place)
-        if shows_runs:
+        if before.source.shows_runs:
             self._show_runs(self._table)
         if self._page is not None:
             self._page.replace(self._table)
@@ -81,7 +77,7 @@ class CaseTable(Controller):
         if self._page is not None:
             self._page.show_rows()
         self._compute_costs()
-        if self._runs is not None:
+        if table.source.shows_runs:
             self._show_runs(table)
 
     async def _open(self) -> None:
@@ -112,7 +108,7 @@ class CaseTable(Controller):
     @property
     def _costs(self) -> "Spending | None":
         """The known costs of executions, or None without prices."""
-        return self.view.overviews.contents.spending if self.session.prices else None
+        return self.view.overviews.spending if self.session.prices else None
 
     def _push(self) -> None:
         from workbench.ui.table.screen import TableScreen
@@ -135,7 +131,7 @@ class CaseTable(Controller):
 
     def _left(self, _: object) -> None:
         """Drop the table after the user has left it."""
-        self._table = self._page = self._runs = self.view.say_on_page = None
+        self._table = self._page = self.view.say_on_page = None
         self.view.tree_view.refresh()
         self.view.show_state()
 
@@ -179,36 +175,36 @@ class CaseTable(Controller):
         table = self._table
         if table is None or self._page is None:
             return
-        if isinstance(table.source, CriteriaCells):
+        if not table.source.shows_runs:
             self._show_runs(table)
         else:
-            self._runs = None
             table.replace_source(CriteriaCells(table.source.cases, self._costs))
             self._page.show_rows()
 
     def _show_runs(self, table: "Table") -> None:
         """Show the runs as columns, and read more of them in the background."""
-        from workbench.ui.table.sources import PastRuns, RunCells
+        from workbench.ui.table.sources import RunCells
 
-        if self._runs is None or not isinstance(table.source, RunCells):
-            self._runs = PastRuns(table.names_of(table.pairs))
-            table.replace_source(RunCells(table.source.cases, self._runs))
+        cells = table.source
+        if not isinstance(cells, RunCells):
+            cells = RunCells(cells.cases, table.names_of(table.pairs))
+            table.replace_source(cells)
         if self._page is not None:
             self._page.show_rows()
-        self.view.work(partial(self._read_runs, table, self._runs), "runs")
+        self.view.work(partial(self._read_runs, table, cells), "runs")
 
-    async def _read_runs(self, table: "Table", runs: "PastRuns") -> None:
+    async def _read_runs(self, table: "Table", cells: "RunCells") -> None:
         state, running = self.session.state_dir, self.session.store.activity.running
         active = self.session.store.run.run_id if running else ""
         with collector_paused():
-            reading = runs.reading(state, active)
+            reading = cells.reading(state, active)
             while (found := await asyncio.to_thread(next, reading, None)) is not None:
-                if self._runs is not runs:
+                if self._table is not table or table.source is not cells:
                     return
-                runs.add(found)
+                cells.add(found)
                 if self._page is not None:
-                    table.source.update(table.pairs)
+                    cells.update(table.pairs)
                     self._page.show_rows()
-        runs.is_complete = True
-        if self._page is not None and self._runs is runs:
+        cells.is_complete = True
+        if self._page is not None and table.source is cells:
             self._page.show_rows()

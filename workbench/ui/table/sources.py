@@ -169,6 +169,7 @@ class CriteriaCells:
         self._configured: dict[int, frozenset[str]] = {}
 
     title = "cases × criteria"
+    shows_runs = False
 
     def update(self, pairs: Sequence[Pair]) -> None:
         """Update the columns for these cases."""
@@ -289,53 +290,6 @@ class RunOutcomes:
     is_comparable: bool
 
 
-class PastRuns:
-    """The stored runs of some cases that were read so far."""
-
-    def __init__(self, wanted: Collection[Name]) -> None:
-        self._wanted = frozenset(wanted)
-        self.runs: list[RunOutcomes] = []
-        self.is_complete = False
-
-    def reading(self, state: Path, active: str) -> Iterator[RunOutcomes]:
-        """Yield the newest runs with verdicts on these cases, without those read before.
-
-        `active` is the ID of the active run, which is skipped, or "". Each step reads files, so call `next` in a
-        thread.
-        """
-        known = {run.run_id for run in self.runs} | {active}
-        files = {file for file, _ in self._wanted}
-        found = len(known) - 1
-        executions = 0
-        for entry in list_runs(state).runs:
-            if found >= _MOST_RUNS or executions > _MAX_EXECUTIONS:
-                return
-            if entry.run_id in known or files.isdisjoint(entry.files):
-                continue
-            executions += entry.total
-            try:
-                summary, _ = load_summary(state, entry.run_id)
-            except (OSError, ValueError):
-                continue
-            run = self._outcomes(summary)
-            if run.cases:
-                found += 1
-                yield run
-
-    def add(self, run: RunOutcomes) -> None:
-        """Add a run that was read. Only the newest runs are kept."""
-        self.runs = sorted([*self.runs, run], key=lambda one: (one.started, one.run_id), reverse=True)[:_MOST_RUNS]
-
-    def _outcomes(self, summary: Summary) -> RunOutcomes:
-        cases: dict[Name, list[Execution]] = {}
-        for one in summary.executions.values():
-            if one.ref.name in self._wanted and one.decides_case:
-                cases.setdefault(one.ref.name, []).append(one)
-        votes = case_votes(one for every in cases.values() for one in every)
-        outcomes = {name: _outcome(every) for name, every in cases.items()}
-        return RunOutcomes(summary.run_id, summary.started, outcomes, len(votes), are_enough(votes, self._wanted))
-
-
 def _outcome(executions: Sequence[Execution]) -> Outcome:
     worst = min(executions, key=lambda one: FACES[one.state].rank)
     found = worst.decisive
@@ -356,24 +310,65 @@ def _why(execution: Execution) -> str:
 
 
 class RunCells:
-    """Columns for the newest stored runs, with the verdict of each case."""
+    """Columns for the stored runs of some cases that were read so far, newest first, with the verdict of each case."""
 
-    def __init__(self, cases: Cases, runs: PastRuns) -> None:
-        self.cases, self._runs = cases, runs
+    shows_runs = True
+
+    def __init__(self, cases: Cases, wanted: Collection[Name]) -> None:
+        self.cases, self._wanted = cases, frozenset(wanted)
         self.columns: tuple[Column, ...] = (CASE, INPUT)
-        self._by_id: dict[str, RunOutcomes] = {}
+        self._runs: dict[str, RunOutcomes] = {}
+        self.is_complete = False
 
     @property
     def title(self) -> str:
         """The kind of columns, and whether runs are still being read."""
-        return "cases × runs" if self._runs.is_complete else "cases × runs, reading"
+        return "cases × runs" if self.is_complete else "cases × runs, reading"
+
+    def reading(self, state: Path, active: str) -> Iterator[RunOutcomes]:
+        """Yield the newest runs with verdicts on these cases, without those read before.
+
+        `active` is the ID of the active run, which is skipped, or "". Each step reads files, so call `next` in a
+        thread.
+        """
+        known = {*self._runs, active}
+        files = {file for file, _ in self._wanted}
+        found = len(known) - 1
+        executions = 0
+        for entry in list_runs(state).runs:
+            if found >= _MOST_RUNS or executions > _MAX_EXECUTIONS:
+                return
+            if entry.run_id in known or files.isdisjoint(entry.files):
+                continue
+            executions += entry.total
+            try:
+                summary, _ = load_summary(state, entry.run_id)
+            except (OSError, ValueError):
+                continue
+            run = self._outcomes(summary)
+            if run.cases:
+                found += 1
+                yield run
+
+    def add(self, run: RunOutcomes) -> None:
+        """Add a run that was read. Only the newest runs are kept."""
+        runs = sorted([*self._runs.values(), run], key=lambda one: (one.started, one.run_id), reverse=True)
+        self._runs = {one.run_id: one for one in runs[:_MOST_RUNS]}
+
+    def _outcomes(self, summary: Summary) -> RunOutcomes:
+        cases: dict[Name, list[Execution]] = {}
+        for one in summary.executions.values():
+            if one.ref.name in self._wanted and one.decides_case:
+                cases.setdefault(one.ref.name, []).append(one)
+        votes = case_votes(one for every in cases.values() for one in every)
+        outcomes = {name: _outcome(every) for name, every in cases.items()}
+        return RunOutcomes(summary.run_id, summary.started, outcomes, len(votes), are_enough(votes, self._wanted))
 
     def update(self, pairs: Sequence[Pair]) -> None:
         """Update the columns for the runs read so far."""
         now = relative_times.now()
-        self._by_id = {run.run_id: run for run in self._runs.runs}
         columns = [CASE, INPUT]
-        for run in self._runs.runs:
+        for run in self._runs.values():
             title, mark = (
                 run_labels.by_date(run.started, now, "%H:%M", "%-d %b", "%Y"),
                 "" if run.is_comparable else STALE.glyph,
@@ -395,7 +390,7 @@ class RunCells:
         """Return safe text about a cell: the case, the run, and the verdict with its reason."""
         if column.kind != "run":
             return self.cases.explain(pair, column)
-        run = self._by_id[column.name]
+        run = self._runs[column.name]
         when = run_labels.exact_time(run.started, relative_times.now())
         head = f"{self.cases.name(pair)} in the run of {when}: "
         found = self._found(pair, column)
@@ -413,5 +408,5 @@ class RunCells:
         return head + ", ".join(filter(None, (words, one_line(found.why)))) + few
 
     def _found(self, pair: Pair, column: Column) -> Outcome | None:
-        run = self._by_id.get(column.name)
+        run = self._runs.get(column.name)
         return None if run is None else run.cases.get(self.cases.key(pair))
