@@ -311,7 +311,7 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
         if y >= shares.height:
             return self._below(y - shares.height)
         in_thumb = y in thumb(len(self.document.lines), shares.height, self.top)
-        bar = Segment("▐", self._painter.style("thumb")) if in_thumb else Segment(" ", self._painter.style(""))
+        bar = Segment("▐", self._painter.get("thumb")) if in_thumb else Segment(" ", self._painter.get(""))
         segments = [*self._listed(self.top + y, shares.width), bar]
         if shares.beside:
             line = Text.assemble((" │ ", "rule"), self._aside.line(y))
@@ -335,8 +335,8 @@ class Body(Widget, can_focus=True, inherit_bindings=False):
     def _marked(self, strip: Strip, width: int, *, highlighted: bool) -> Strip:
         """Return a line with the edge of the cursor, and with its background if `highlighted`."""
         suffix = "" if self.has_focus else "-blurred"
-        background = Style(bgcolor=self._painter.style(f"cursor{suffix}").bgcolor) if highlighted else Style()
-        edge = Segment(EDGE if self.has_focus else WEAK_EDGE, self._painter.style(f"edge{suffix}"))
+        background = Style(bgcolor=self._painter.get(f"cursor{suffix}").bgcolor) if highlighted else Style()
+        edge = Segment(EDGE if self.has_focus else WEAK_EDGE, self._painter.get(f"edge{suffix}"))
         rest = strip.crop(1, width)
         return Strip(Segment.apply_style([edge, *rest], post_style=background), width)
 

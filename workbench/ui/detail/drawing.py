@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
-from rich.style import Style
 from rich.text import Text
 from textual.geometry import Size
 from textual.strip import Strip
@@ -56,24 +55,16 @@ _IN_ANSI = {
 }
 
 
-class Painter:
+class Painter(NamedStyles):
     """A converter of lines to strips in the styles of a widget."""
 
     def __init__(self, widget: Widget) -> None:
-        self._styles = NamedStyles(widget, _STYLES, _IN_ANSI)
-
-    def forget(self) -> None:
-        """Forget the cached styles. Call this in `notify_style_update`."""
-        self._styles.forget()
+        super().__init__(widget, _STYLES, _IN_ANSI)
 
     def strip(self, line: Line, width: int) -> Strip:
         """Return the line in exactly `width` cells."""
-        strip = Strip([Segment(text, self.style(name)) for text, name in pieces(line)])
-        return Strip(joined(strip.adjust_cell_length(width, self.style(""))), width)
-
-    def style(self, name: str) -> Style:
-        """Return the style with this name, or that of the widget for ""."""
-        return self._styles.get(name)
+        strip = Strip([Segment(text, self.get(name)) for text, name in pieces(line)])
+        return Strip(joined(strip.adjust_cell_length(width, self.get(""))), width)
 
 
 _LEAST_HEIGHT = 9

@@ -11,12 +11,12 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from workbench.results.cells import cell_len
-from workbench.results.document import Document
+from workbench.results.document import Document, Item
 from workbench.results.lines import Line, cut_line
 from workbench.results.panes import Read
 from workbench.ui.detail.body import Body
 from workbench.ui.detail.drawing import Painter
-from workbench.ui.detail.reading import TRACE, Arrival, Reading
+from workbench.ui.detail.reading import TRACE, Reading
 
 
 class Tab(NamedTuple):
@@ -249,7 +249,7 @@ class Reader(Widget, Generic[Read]):
         if item is None:
             return False
         only = None if self.reading.pane.title == TRACE else TRACE
-        return self._arrive(self.reading.follow(item, self._body.top, self._body.planned, only=only))
+        return self._follow(item, only)
 
     @property
     def place_names(self) -> tuple[str, ...]:
@@ -359,15 +359,16 @@ class Reader(Widget, Generic[Read]):
             self._touched = True
             self._keep_place()
             return True
-        return self._arrive(self.reading.follow(item, self._body.top, self._body.planned))
+        return self._follow(item)
 
-    def _arrive(self, arrival: Arrival | None) -> bool:
-        """Show the target of a jump. Return False if there is none."""
+    def _follow(self, item: Item, only: str | None = None) -> bool:
+        """Jump to the place of an item in another pane, or only in pane `only`. Return False if there is none."""
+        arrival = self.reading.follow(item, self._body.top, self._body.planned, only=only)
         if arrival is None:
             return False
+        document, lines, key = arrival
         self._touched, self._turn = True, None
-        pointed = range(0) if arrival.item else arrival.lines
-        self._lay_out(arrival.document, max(arrival.lines.start - _ABOVE, 0), arrival.item, pointed)
+        self._lay_out(document, max(lines.start - _ABOVE, 0), key, range(0) if key else lines)
         return True
 
     def _go_out(self) -> bool:

@@ -34,13 +34,8 @@ class Place:
     full: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """The target of a jump: a document, the lines in it, and the key of their item, or ""."""
-
-    document: Document
-    lines: range
-    item: str
+Arrival: TypeAlias = tuple[Document, range, str]
+"""The target of a jump: a document, the lines in it, and the key of their item, or ""."""
 
 
 class Reading(Generic[Read]):
@@ -161,14 +156,13 @@ class Reading(Generic[Read]):
         place = next((name for name in target.places if name in document.places), None)
         if place is None:
             return None
-        if not document.items:
-            return Arrival(document, document.places[place], "")
-        item = document.items[document.item_at(document.places[place].start)]
-        if not item.start <= document.places[place].start < item.end:
-            return Arrival(document, document.places[place], "")
+        lines = document.places[place]
+        item = document.items[document.item_at(lines.start)] if document.items else None
+        if item is None or not item.start <= lines.start < item.end:
+            return document, lines, ""
         self._opened |= {item.key, f"{item.key}/event"}  # In the trace, the target is the event of the row.
         document = self.document(planned)
-        return Arrival(document, document.places[place], item.key)
+        return document, document.places[place], item.key
 
     def back(self) -> Place | None:
         """Undo the last jump. Return the place before it, or None if there was no jump."""

@@ -25,8 +25,6 @@ MOST = 1000
 _PROPOSED = "5"
 _PROPOSED_UNTIL_SURE = "50"
 _LOOK_EVERY = 1.0
-_LOOK_FIRST = 0.1
-"""Seconds until the run's thread has reported the first states."""
 _HOW = "enter runs · tab next field · esc closes"
 
 
@@ -158,7 +156,6 @@ class MachinesScreen(PageScreen):
     def on_mount(self) -> None:
         """Show the page, and start to update it."""
         super().on_mount()
-        self.set_timer(_LOOK_FIRST, self.look_again)
         self.set_interval(_LOOK_EVERY, self.look_again)
 
     def look_again(self) -> None:

@@ -100,7 +100,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
-        self.rows.stand_at(self._line)
+        self.rows.show(self._line)
         self.show_rows()
         self._show_marks()
 

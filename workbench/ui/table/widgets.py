@@ -41,15 +41,10 @@ class TableRows(RowView):
         """Return the visible columns."""
         return self.table.layout(self.room, self.app.size.width)
 
-    def stand_at(self, line: int) -> None:
-        """Scroll until the row under the cursor is on this line of the widget."""
-        self._cursor = self.table.row
-        self.rows_changed()
-        self.scroll_to(y=max(0, self._cursor - line), animate=False)
-
-    def show(self) -> None:
-        """Show the rows again after a change of the table. The cursor stays on its screen line."""
-        line = max(0, self._cursor - self.scroll_offset.y)
+    def show(self, line: int | None = None) -> None:
+        """Show the rows again after a change of the table. The cursor stays on its screen line, or goes to `line`."""
+        if line is None:
+            line = max(0, self._cursor - self.scroll_offset.y)
         self._strips.clear()
         self._cursor = self.table.row
         self.rows_changed()

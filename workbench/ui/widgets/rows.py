@@ -76,11 +76,6 @@ class RowView(ScrollView, can_focus=True):
             self.view = view
             self.position = position
 
-        @property
-        def control(self) -> "RowView":
-            """The list that was clicked."""
-            return self.view
-
     def __init__(self) -> None:
         super().__init__()
         self.when_moved: Callable[[], None] = lambda: None
