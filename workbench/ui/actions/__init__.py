@@ -9,26 +9,12 @@ Keys are written as typed (`r`, `?`, `'`) or by name (`ctrl+d`, `space`, `enter`
     python -m workbench.ui.actions > docs/keys.md
 """
 
-from workbench.ui.actions.action import (
-    COPY,
-    EDIT,
-    FIND,
-    GENERAL,
-    MARK,
-    PANES,
-    RUN,
-    Action,
-    Where,
-    digits_label,
-    key_label,
-    key_name,
-)
+from workbench.ui.actions.action import Action, Where, key_label, key_name
 from workbench.ui.actions.conditions import Situation, why_not
 from workbench.ui.actions.table import (
     ACTIONS,
     BY_ID,
     Keymap,
-    Place,
     actions_in,
     footer,
     footer_of,
@@ -36,26 +22,16 @@ from workbench.ui.actions.table import (
     labelled,
     offered,
     place_of,
-    places_of,
 )
 
 __all__ = [
     "ACTIONS",
     "BY_ID",
-    "COPY",
-    "EDIT",
-    "FIND",
-    "GENERAL",
-    "MARK",
-    "PANES",
-    "RUN",
     "Action",
     "Keymap",
-    "Place",
     "Situation",
     "Where",
     "actions_in",
-    "digits_label",
     "footer",
     "footer_of",
     "key_label",
@@ -64,6 +40,5 @@ __all__ = [
     "labelled",
     "offered",
     "place_of",
-    "places_of",
     "why_not",
 ]

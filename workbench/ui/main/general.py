@@ -11,23 +11,8 @@ from workbench.files.folders import expanded, shortened
 from workbench.results.cells import fit
 from workbench.text.counting import counted
 from workbench.text.safe_text import one_line, plain
-from workbench.ui.actions import (
-    COPY,
-    EDIT,
-    FIND,
-    GENERAL,
-    MARK,
-    PANES,
-    RUN,
-    Action,
-    actions_in,
-    digits_label,
-    key_label,
-    labelled,
-    offered,
-    place_of,
-    why_not,
-)
+from workbench.ui.actions import Action, actions_in, key_label, labelled, offered, place_of, why_not
+from workbench.ui.actions.action import COPY, EDIT, FIND, GENERAL, MARK, PANES, RUN, digits_label
 from workbench.ui.dialogs.items import Item, Search, searching
 from workbench.ui.running.news import News
 from workbench.ui.running.run import Run
