@@ -37,7 +37,7 @@ from workbench.results import evidence, judges, trace
 from workbench.results.change_causes import Cause
 from workbench.results.changed_verdicts import Change
 from workbench.results.document import Document, Subject
-from workbench.results.explain import error_lines
+from workbench.results.error import error_lines
 from workbench.results.forked import compared, conversation
 from workbench.results.lines import View
 from workbench.results.run_comparison import ChangedCase, ComparedCase

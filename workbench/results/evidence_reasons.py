@@ -15,8 +15,8 @@ from workbench.events.events import MetricResult, Thawed
 from workbench.files.invocation import content_text
 from workbench.results.calls import call_row, difference_lines
 from workbench.results.claims import face_of, sentence_lines
+from workbench.results.error import error_lines
 from workbench.results.evidence_frame import gutter, labelled, room
-from workbench.results.explain import error_lines
 from workbench.results.faces import BY_FUNCTION, FACES, FROZEN, HOLDS, VERDICTS, Face, short_name
 from workbench.results.frozen import change_name, kind_words, side_text, thawed_words
 from workbench.results.judged import is_function, is_shown_in, shown_in

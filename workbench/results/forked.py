@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from workbench.files.prices import Prices, judge_cost, money, total
 from workbench.results.document import Document
-from workbench.results.explain import error_lines
+from workbench.results.error import error_lines
 from workbench.results.lines import View, remark
 from workbench.results.side_by_side import add_turns, is_same
 from workbench.run.forking import Original, Point

@@ -15,7 +15,7 @@ from rich.text import Text
 from workbench.files.prices import Prices, money
 from workbench.results.calls import call_text
 from workbench.results.document import Document, Item, Rows, Subject, Target
-from workbench.results.explain import error_lines
+from workbench.results.error import error_lines
 from workbench.results.frozen import frozen_lines
 from workbench.results.judged import message_text
 from workbench.results.lines import (

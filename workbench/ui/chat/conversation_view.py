@@ -8,7 +8,7 @@ from textual.message import Message
 
 from workbench.files.invocation import content_text
 from workbench.results.document import Document
-from workbench.results.explain import error_lines
+from workbench.results.error import error_lines
 from workbench.results.lines import Line, View, hang, hang_text, heading, remark, safe
 from workbench.results.panes import Pane
 from workbench.results.texts import pretty_lines

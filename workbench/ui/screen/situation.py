@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from workbench.results.explain import user_frames
+from workbench.results.error import user_frames
 from workbench.store.details import known_details
 from workbench.text.json_values import parts_of
 from workbench.ui.actions import Situation
