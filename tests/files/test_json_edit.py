@@ -73,6 +73,30 @@ def test_member_is_added_to_an_object_on_one_line() -> None:
     assert after == SPREAD.replace('["a","b"]}', '["a","b"], "x": {"y": [1]}}')
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"a": 1.0, "b": 0.8}',
+        '{"b": 0.8, "a": 1.0}',
+        '{"a": 1.0   }',
+        '{   "a"\t:\t1.0   }',
+        '{"b\\": \\"": 0,   "a": 1.0   }',
+    ],
+)
+def test_value_stays_on_the_line_that_it_shares(line: str) -> None:
+    text = f'{{\n  "criteria": {line}\n}}\n'
+    after = _changed(text, lambda doc: doc["criteria"].update(a={"threshold": 1.0}))
+    assert after == text.replace("1.0", '{"threshold": 1.0}')
+
+
+@pytest.mark.parametrize("ending", ["", ",", " , ", "\t,\r"])
+def test_value_with_a_line_of_its_own_may_span_several_lines(ending: str) -> None:
+    after = ' "b": 0.8\n' if "," in ending else ""
+    text = f'{{\n  "a{{,\\"": 1.0{ending}\n{after}}}\n'
+    written = _changed(text, lambda doc: doc.update({'a{,"': {"threshold": 1.0}}))
+    assert written == text.replace("1.0", '{\n    "threshold": 1.0\n  }')
+
+
 def test_first_member_is_added_to_an_empty_object() -> None:
     after = _changed(SPREAD, lambda doc: doc["empty"].update(a=1))
     assert after == SPREAD.replace("{}", '{\n    "a": 1\n  }')

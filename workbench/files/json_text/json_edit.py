@@ -19,6 +19,9 @@ from workbench.files.json_text.scanner import scan
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_ONLY_KEY = re.compile(r'[ \t]*+(?:"(?:[^"\\]|\\.)*+"[ \t]*+)?:?[ \t]*')
+"""The text before a value on its line, if nothing but its own key is there."""
+_LINE_END = re.compile(r"[ \t]*+,?[ \t]*+(?:[\r\n]|\Z)")
 _ESCAPED_LETTER = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9a-fA-F]{4}")
 
 
@@ -89,17 +92,19 @@ def indent_of(text: str, child: Child) -> str | None:
 
     It is None if something else is before the child, or if the child is on the first line of the text.
     """
-    offset = child.key_start
-    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    before = text[start:offset]
+    start = _line_start(text, child.key_start)
+    before = text[start : child.key_start]
     return before if start > 0 and not before.strip(" \t") else None
 
 
 def line_indent(text: str, offset: int) -> str:
     """Return the white space at the start of an offset's line."""
-    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
-    line = text[start:offset]
+    line = text[_line_start(text, offset) : offset]
     return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _line_start(text: str, offset: int) -> int:
+    return max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
 
 
 def _on_one_line(between: str) -> str | None:
@@ -418,15 +423,15 @@ class _Revision:
     def _indent_inside(self, node: Node) -> str | None:
         """Return the indentation of a value that may span several lines, or None if it must stay on one line.
 
-        A value stays on one line if its children are on one line, or if it shares its line with other values.
+        A value stays on one line if its first child does not begin a line, or if other values or the brackets of its
+        parent are before it on its first line or after it on its last line.
         """
         text = self._text
         if not self._layout.newline or (node.children and indent_of(text, node.children[0]) is None):
             return None
-        rest = text[node.end : node.end + 3].lstrip(" \t")
-        before = text[: node.start].rstrip(" \t")
-        shares = before.endswith(("[", ",", "{")) or rest.startswith(("]", "}"))
-        return None if shares else line_indent(text, node.start)
+        start = _line_start(text, node.start)
+        is_alone = _ONLY_KEY.fullmatch(text, start, node.start) and _LINE_END.match(text, node.end)
+        return line_indent(text, node.start) if is_alone else None
 
 
 def has_duplicate_keys(node: Node) -> bool:
