@@ -153,7 +153,7 @@ async def test_part_that_a_malformed_case_cannot_get_is_refused_with_a_reason(
     async with screen.open((120, 40)) as pilot:
         await opened(screen, pilot, "+")
         await screen.until(pilot, lambda: isinstance(screen.app.screen, PickScreen))
-        await pilot.press(*"caserubric", "enter")
+        await pilot.press(*"rubric", "enter")
         await screen.until(pilot, lambda: "`rubrics` is not a list: fix it first (E)" in screen.text)
 
 

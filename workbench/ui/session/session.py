@@ -142,10 +142,6 @@ def wait_text(waits: Iterable[JudgeWaits], elapsed: float) -> tuple[str, str]:
     return f"{name} {short}{f': {reason}' if reason else ''}{f', {more} more' if more else ''}", short
 
 
-_TICK = 0.01
-"""Seconds by which the times of files may lag behind the clock."""
-
-
 class Session:
     """The state of the screen, without widgets.
 
@@ -250,7 +246,7 @@ class Session:
 
     def begin_reading(self) -> None:
         """Note that the files of the next workspace are read from now on."""
-        self._reading_began = time.time() - _TICK
+        self._reading_began = time.time()
 
     def outdated(self) -> bool:
         """Return whether a file of the workspace has changed since it was read, or False before it was read."""
