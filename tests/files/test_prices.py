@@ -96,6 +96,7 @@ def test_each_fault_in_the_price_table_is_named() -> None:
     assert len(faults) == 7
     for name in ("text", "half", "more", "number", "negative"):
         assert any(f'prices."{name}"' in fault for fault in faults), name
+    assert 'prices."negative".output must be a number from 0 to 1,000,000,000' in faults
 
 
 def test_invalid_currency_is_replaced_by_the_default() -> None:

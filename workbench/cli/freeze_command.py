@@ -1,4 +1,4 @@
-"""The command `freeze`: store the answers of tools and models in a run, to replay them."""
+"""The command `freeze`: store the answers that tools (with `--models`, also models) gave in a run, to replay them."""
 
 import sys
 from collections import Counter
@@ -18,8 +18,9 @@ from workbench.text.safe_text import one_line
 if TYPE_CHECKING:
     from workbench.editing.freezing import Freezing, FrozenCase
 
-_DESCRIPTION = """Keep the answers of tools in a run, so that `run --frozen` needs no tools, servers or keys. Each
-finished case gets a file beside its evalset: refunds.evalset.frozen/late_parcel.frozen.json. Review and commit it.
+_DESCRIPTION = """Store the answers that tools (with `--models`, also models) gave in a run, to replay them with
+`run --frozen`. What is replayed needs no servers or keys. Each finished case gets a file beside its evalset:
+refunds.evalset.frozen/late_parcel.frozen.json. Review and commit it.
 
 \b
 RUN  the ID of a run or the start of one, `last`, or a JSON report
@@ -28,10 +29,10 @@ After a run with `--frozen --on-miss live`, only the calls that were made live a
 """
 
 
-@common.command("freeze", _DESCRIPTION, "Keep the answers of tools in a run, to replay them.")
+@common.command("freeze", _DESCRIPTION, "Store the answers that tools gave in a run, to replay them.")
 @click.argument("words", metavar="RUN", nargs=-1)
 @common.cases("Freeze")
-@click.option("--models", is_flag=True, help="Keep the answers of models, too, for `run --frozen=all`.")
+@click.option("--models", is_flag=True, help="Store the answers of models, too, for `run --frozen=all`.")
 @click.option(
     "--prune", is_flag=True, help="Drop recorded calls that a frozen run did not use, and recordings of deleted cases."
 )

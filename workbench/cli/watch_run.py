@@ -99,7 +99,7 @@ class _Lines:
                 then = "the watch ends" if self.watch.ended else "watching, Ctrl-C ends"
                 latency = self.watch.watching.latency
                 took = "" if latency is None else f", {latency_words(latency)}"
-                self.say(f"{said or 'nothing'} in {news.duration_seconds:.2f} s{took}; {then}")
+                self.say(f"{said or 'no cases ended'} in {news.duration_seconds:.2f} s{took}; {then}")
         if has_failed() or is_unread():
             self.watch.stop()
 

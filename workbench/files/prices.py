@@ -123,7 +123,7 @@ def total(costs: Iterable[float | None]) -> float | None:
 
 
 def money(amount: float, currency: str) -> str:
-    """Return an amount as text with two decimals, or below 0.1 with two significant digits: `$0.0123`, `0.0123 EUR`."""
+    """Return an amount as text with two decimals, or below 0.1 with two significant digits: `$0.012`, `0.012 EUR`."""
     digits = 2
     if 0 < amount < 0.1:
         digits = min(12, 1 - math.floor(math.log10(amount)))
@@ -155,7 +155,7 @@ def _read(model: str, entry: Any, faults: list[str]) -> Price | None:
     wrong = [f"{name} has the unknown key {key}; use input and output" for key in entry.keys() - {"input", "output"}]
     wrong += [f"{name} lacks {key}: money per million tokens" for key in ("input", "output") if key not in entry]
     wrong += [
-        f"{name}.{key} must be a number of at least 0"
+        f"{name}.{key} must be a number from 0 to {_HIGHEST_PRICE:,.0f}"
         for key in ("input", "output")
         if key in entry and not _is_price(entry[key])
     ]

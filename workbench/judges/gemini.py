@@ -310,7 +310,7 @@ def _session() -> Any:
                     async for chunk in self.content.iter_chunked(_READ_AT_ONCE):
                         body += chunk
                         if len(body) > _LARGEST:
-                            raise aiohttp.ClientPayloadError(f"the reply has more than {_LARGEST >> 20} MiB")
+                            raise aiohttp.ClientPayloadError(f"the reply is larger than {_LARGEST >> 20} MiB")
                 except BaseException:
                     self.close()
                     raise

@@ -29,7 +29,7 @@ def test_missing_editor_says_which_variable_to_set(monkeypatch: pytest.MonkeyPat
 
 
 def test_unbalanced_quote_in_the_command_of_the_editor_is_reported() -> None:
-    with pytest.raises(NoEditorError, match=r'EDITOR is not a valid command: No closing quotation.*: vim "-c'):
+    with pytest.raises(NoEditorError, match=r'EDITOR is not a valid command \(No closing quotation.*\): vim "-c'):
         editor_command({"EDITOR": 'vim "-c'})
 
 

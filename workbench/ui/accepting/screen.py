@@ -190,7 +190,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
     def action_enter(self) -> None:
         """Save the chosen differences."""
         if not self.list.chosen and not self.list.offers:
-            self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
+            self.say("nothing chosen: press space for the line, or a for everything", warning=True)
         elif not self._busy:
             self._busy = True
             start_work(self, self._write, "save")

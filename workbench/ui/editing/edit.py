@@ -57,7 +57,7 @@ class Edit(Controller):
     async def edit_row(self, row: Row, *, at: "Location | None" = None, editing: bool = False) -> None:
         """Open the editor screen on a case or evalset, and wait until the user closes it.
 
-        `at` is the location of the first row under the cursor. With `editing`, its field is open at once.
+        `at` is the location where the cursor starts. With `editing`, the field there opens at once.
         """
         from workbench.ui.editing.editor import EditorScreen
 
@@ -151,7 +151,8 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
         try:
             words = shlex.split(environment.get(name, ""))
         except ValueError as error:
-            raise NoEditorError(f"{name} is not a valid command: {error}. Correct it: {environment[name]}") from None
+            message = f"{name} is not a valid command ({error}): {environment[name]}. Correct the variable"
+            raise NoEditorError(message) from None
         if words:
             return words
     found = next((path for name in _USUAL if (path := shutil.which(name))), None)

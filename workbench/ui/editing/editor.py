@@ -89,7 +89,7 @@ class EditorScreen(FieldScreen[None]):
     """The editor of a draft.
 
     `outside` opens the draft in the user's own editor, and returns the new draft and a message. `over` returns the
-    region to cover. `at` is the location of the first row under the cursor. With `editing`, its field is open at once.
+    region to cover. `at` is the location where the cursor starts. With `editing`, the field there opens at once.
     """
 
     where = "editor"

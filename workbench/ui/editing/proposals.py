@@ -349,7 +349,7 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
         if choice:
             self.dismiss(choice)
         else:
-            self.say("nothing chosen: space chooses the line, a chooses everything", warning=True)
+            self.say("nothing chosen: press space for the line, or a for everything", warning=True)
 
     def _show_hunks(self) -> None:
         line = self.list.row

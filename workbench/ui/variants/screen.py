@@ -463,7 +463,7 @@ class TryScreen(SplitScreen):
         if self.tried.trial is None:
             self.say("the copies are not made yet")
         elif self.variants.variant == 0:
-            self.say(f"other variants are compared with {self._against}: choose another variant")
+            self.say("this is the version that others are compared with: choose another variant to see its files")
         else:
             start_work(self, partial(self._show_files, self.variants.variant), "details", exclusive=True)
 
