@@ -54,7 +54,7 @@ def test_new_letters_are_escaped_if_the_file_escapes_them() -> None:
     assert after == SPREAD.replace("null", '"n\\u00e9"')
 
 
-def test_new_letters_are_not_escaped_if_the_file_does_not() -> None:
+def test_new_letters_are_not_escaped_if_the_file_has_no_escapes() -> None:
     assert revised('{"a": "é", "b": 1}', {"a": "é", "b": "日本"}) == '{"a": "é", "b": "日本"}'
 
 

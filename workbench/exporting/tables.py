@@ -127,7 +127,10 @@ def _markdown(store: Store, context: RunContext, most: int, room: int) -> Iterat
 
 
 def _folded(word: str, records: list[Execution], context: RunContext, most: int) -> Iterator[str]:
-    """Yield a folded list of cases with passed criteria, or reactions to faults. Yield nothing without cases."""
+    """Yield the lines of a folded list of cases, each with its passed criteria or its reaction to a fault.
+
+    Yield nothing if there are no cases.
+    """
     if not records:
         return
     yield ""

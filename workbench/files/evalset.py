@@ -159,7 +159,8 @@ class EvalsetDocument:
     def check(self) -> tuple[Fault, ...]:
         """Validate the cases, unless that was done, and return all faults.
 
-        The first 500 errors and the first 500 warnings of the cases are added to `faults`.
+        The faults of the cases are added to `faults`. The case with the 500th error is the last one checked. After the
+        case with the 500th warning, valid cases are not searched for warnings.
         """
         if not self._checked:
             self._checked = True

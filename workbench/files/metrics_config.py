@@ -105,10 +105,10 @@ class MetricsFile(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class MetricsConfig:
-    """A file of metrics that was read.
+    """A metrics file that was read.
 
-    `entries` maps the lower-case name of each metric that the file defines or selects to its entry of
-    `custom_metrics`. `selected` are the names that it runs.
+    `entries` has, for each known metric that the file defines or selects (lower-case name), the entry that
+    `with_metrics` puts into a config's `custom_metrics`. `selected` are the names of the metrics to run.
     """
 
     path: Path | None

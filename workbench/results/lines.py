@@ -183,7 +183,11 @@ def flow(parts: Iterable[Line], width: int, separator: str = " · ") -> Iterator
 
 
 def _breaks(text: str, width: int) -> Iterator[int]:
-    """Yield the ends of lines of at most `width` cells: at a blank, between East Asian characters, or after a slash."""
+    """Yield where to break `text` into lines of at most `width` cells.
+
+    A line ends at a blank, beside an East Asian character, or after a slash. A word with none of these is cut at
+    `width`.
+    """
     characters, _ = split_graphemes(text)
     ends = [0, *accumulate(cells for _, _, cells in characters)]
     first = 0

@@ -407,7 +407,7 @@ class _Reader:
                 yield from facts_in(self._read(call))
 
     def failures(self, calls: Iterable[dict[str, Any]]) -> Iterator[Fact]:
-        """Yield the facts in answers and messages of calls that failed."""
+        """Yield the facts in answers and error messages of failed calls."""
         for call in calls:
             if "answer" in call and not self.succeeded(call):
                 yield from facts_in(self._read(call))

@@ -167,7 +167,7 @@ def events_with_answer(actual: Json | None, acted: Sequence[Json], agent: str) -
 
 
 def _placed(calls: Iterable[AnyCall], steps: Sequence[Event], turns: Sequence[OriginalTurn]) -> Iterator[OriginalCall]:
-    """Yield the calls, in their order, with the number of their turn's events before each."""
+    """Yield each call with the number of events before it in its turn, or a lower bound if that is unknown."""
     spans = {step.turn: step for step in steps if isinstance(step, SpansRecorded)}
     models = {
         (number, node.number): min(node.events)

@@ -120,7 +120,7 @@ def test_results_of_injected_faults_are_not_compared(tmp_path: Path) -> None:
     assert not compare(runs[0], runs[0], tmp_path).is_empty
 
 
-def test_events_of_any_attempt_and_order_are_accepted() -> None:
+def test_summary_accepts_repeated_attempts_and_missing_events() -> None:
     error = CaseFinished(REF, "error", CaseError("crashed", "it died"), 1.0)
     passed = CaseFinished(REF, "passed", None, 2.0)
     score = MetricScored(REF, MetricResult("m", "passed", 1.0, 0.5))

@@ -20,6 +20,8 @@ def test_empty_query_lets_all_cases_through() -> None:
     assert parse_query("").empty
     assert parse_query("   ").empty
     assert parse_query(":").empty, "a status that is being typed hides nothing yet"
+    assert parse_query(":stal").empty, "nor does a flag"
+    assert not parse_query(":stal").faults
 
 
 @pytest.mark.parametrize(

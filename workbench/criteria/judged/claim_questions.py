@@ -134,7 +134,7 @@ class _Coverage:
 
 
 class _Dropped:
-    """Passages that no sentence contains word for word, as (words, text). Each can be taken once."""
+    """Passages of the text that no sentence covers, as (words, text). Each can be taken once."""
 
     def __init__(self, dropped: Sequence[tuple[tuple[str, ...], str]]) -> None:
         self._counts = [Counter(words) for words, _ in dropped]

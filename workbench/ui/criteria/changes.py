@@ -87,9 +87,6 @@ class FormChanges:
     `what_if` has the last results of the evalsets that it governs. `name` is safe text. `obstacle` is safe text: why
     the config cannot be saved, or "". Some methods return the location for the cursor, or None to leave the cursor
     where it is.
-
-    Raises:
-        ValueRefusedError: A change is not possible, and nothing was changed. The message is safe text.
     """
 
     def __init__(self, draft: ConfigDraft, after: Content | None = None, what_if: WhatIf | None = None) -> None:
@@ -134,7 +131,11 @@ class FormChanges:
         return changed_names(self.draft.content, self.result)
 
     def undo(self) -> Location | None:
-        """Undo the last change. Return the location where the user made it, or None if the cursor was on no row."""
+        """Undo the last change. Return the location where the user made it, or None if the cursor was on no row.
+
+        Raises:
+            ValueRefusedError: There is nothing to undo. The message is safe text.
+        """
         if not self._undo_stack:
             raise ValueRefusedError("nothing to undo here; u in the tree undoes saved changes")
         self._state, at = self._undo_stack.pop()
@@ -158,13 +159,21 @@ class FormChanges:
         self.put(row, next_choice(row))
 
     def step(self, row: FormRow | None, step: float) -> None:
-        """Raise or lower the number of a row. A negative `step` lowers it."""
+        """Raise or lower the number of a row. A negative `step` lowers it.
+
+        Raises:
+            ValueRefusedError: The row has no number. The message is safe text.
+        """
         if row is None or row.kind not in ("threshold", "number"):
             raise ValueRefusedError("first put the cursor on a threshold or another number")
         self.put(row, stepped(row, step))
 
     def add(self, chosen: Addition, row: FormRow | None) -> Location | None:
-        """Add a criterion or a rubric, and return its location. Presets are added with `add_preset`."""
+        """Add a criterion or a rubric, and return its location. Presets are added with `add_preset`.
+
+        Raises:
+            ValueRefusedError: The criterion's rubrics are not a list. The message is safe text.
+        """
         if not chosen.rubric:
             self._take(_State(with_criterion(self.content, chosen.criterion), self.off - {chosen.criterion}), row)
             return ("criteria", chosen.criterion)
@@ -183,7 +192,11 @@ class FormChanges:
         return new
 
     def remove(self, row: FormRow | None) -> None:
-        """Remove the criterion, rubric or value of a row. A removed value gets its default again."""
+        """Remove the criterion, rubric or value of a row. A removed value gets its default again.
+
+        Raises:
+            ValueRefusedError: The row has nothing that can be removed. The message is safe text.
+        """
         if row is None or not row.unit or row.kind == "rubrics":
             raise ValueRefusedError("nothing to delete here")
         if row.kind == "kept":
@@ -195,7 +208,11 @@ class FormChanges:
         self._take(_State(without(self.content, row.location if alone else row.unit), self.off), row)
 
     def move(self, row: FormRow | None, by: int) -> Location:
-        """Move a rubric or criterion one place up (-1) or down (1). Return the new location of the row."""
+        """Move a rubric or criterion one place up (-1) or down (1). Return the new location of the row.
+
+        Raises:
+            ValueRefusedError: The row is neither a rubric nor a criterion. The message is safe text.
+        """
         if row is None or not (row.depth >= 2 or row.kind == "threshold"):
             raise ValueRefusedError("only rubrics and criteria can be moved: put the cursor on one")
         content, at = moved(self.content, row.unit, by)

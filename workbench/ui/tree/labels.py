@@ -138,7 +138,10 @@ class Labels:
         yield from (cases[number].eval_id for number in numbers if 0 <= number < len(cases))
 
     def _passed(self, outline: Outline, row: Row) -> tuple[Pieces, Pieces]:
-        """Return the two sides of the row of folded cases, such as `40 passed ▸` with signs."""
+        """Return the left and the right part of the row that folds passed cases.
+
+        The left part is `40 passed ▸`. Both parts have signs.
+        """
         counts = self._tree.counts(row)
         signs, marks = self._signs(outline, row)
         arrow = "▾" if outline.is_open(row) else "▸"

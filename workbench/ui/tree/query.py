@@ -95,7 +95,10 @@ class Query:
 
 
 def parse_query(text: str) -> Query:
-    """Parse a query. Invalid parts do not raise an error but are listed in `faults`."""
+    """Parse a query. Invalid parts do not raise an error but are listed in `faults`.
+
+    An unfinished flag such as `:stal` is neither a filter nor a fault.
+    """
     words: list[str] = []
     statuses: set[Status] = set()
     metrics: list[MetricTest] = []
