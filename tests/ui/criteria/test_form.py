@@ -13,7 +13,9 @@ from tests.hostile import HOSTILE, leaks
 from tests.ui.conftest import MakeWorkspace, OpenScreen, Screen
 from tests.ui.feed import Feed
 from workbench.agents.workspace import CriteriaChoice, Workspace
+from workbench.editing.criteria_form import rows_of
 from workbench.files.criteria import default_config, read_config
+from workbench.files.file_access import replace_content
 from workbench.ui.criteria.form import CriteriaScreen
 
 TEXT = """{
@@ -43,6 +45,14 @@ def with_config(workspace: Workspace, text: str = TEXT) -> tuple[Workspace, Path
 
 async def form(screen: Screen, pilot: Any) -> CriteriaScreen:
     await pilot.press("c")
+    await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
+    found = screen.app.screen
+    assert isinstance(found, CriteriaScreen)
+    return found
+
+
+async def options(screen: Screen, pilot: Any) -> CriteriaScreen:
+    await pilot.press("g", "o")
     await screen.until(pilot, lambda: isinstance(screen.app.screen, CriteriaScreen))
     found = screen.app.screen
     assert isinstance(found, CriteriaScreen)
@@ -305,6 +315,64 @@ async def test_changes_stay_in_the_form_if_saving_fails(
         await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
     assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        ("back", "your changes are still here"),
+        ("refused", "the rubric id `first` is used twice"),
+        ("full", "the disk is full"),
+    ],
+)
+async def test_what_was_saved_counts_if_a_later_config_is_not_saved(
+    open_screen: OpenScreen,
+    make_workspace: MakeWorkspace,
+    monkeypatch: pytest.MonkeyPatch,
+    problem: str,
+    reason: str,
+) -> None:
+    workspace, file = with_config(make_workspace())
+    other = workspace.root / "more" / "test_config.json"
+    other.parent.mkdir()
+    other.write_text(TEXT, encoding="utf-8")
+    theirs = CriteriaChoice(read_config(other), "test_config.json beside the evalset")
+    entries = (*workspace.evalsets[:2], dataclasses.replace(workspace.evalsets[2], criteria=theirs))
+    screen = open_screen(dataclasses.replace(workspace, evalsets=entries))
+
+    def fails(path: Path, content: bytes, *, known_hash: str) -> None:
+        if path == other:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        replace_content(path, content, known_hash=known_hash)
+
+    async with screen.open((100, 40)) as pilot:
+        shown = await options(screen, pilot)
+        for edit in shown.edits:
+            row = next(row for row in rows_of(edit.content) if row.value == 0.8)
+            edit.put(row, 0.75)
+        await pilot.press("o")
+        shown = await options(screen, pilot)
+        if problem == "back":
+            other.write_text(TEXT + "\n", encoding="utf-8")
+        elif problem == "full":
+            monkeypatch.setattr("workbench.editing.saving.replace_content", fails)
+        else:
+            row = next(row for row in rows_of(shown.edits[1].content) if row.value == "second")
+            shown.edits[1].put(row, "first")
+        reads = screen.reads
+        await pilot.press("ctrl+o")
+        if problem == "back":
+            await screen.until(pilot, lambda: "was changed on disk" in screen.text)
+            await pilot.press("escape")
+        words = f"saved: test_config.json (in the tree, u undoes); not saved: more/test_config.json: {reason}"
+        await screen.until(pilot, lambda: words in " ".join(screen.text.replace("│", "").split()))
+        assert screen.reads > reads
+        assert [edit.pending for edit in shown.edits] == [False, True]
+        assert file.read_text(encoding="utf-8") == TEXT.replace("0.8,", "0.75,")
+        assert other.read_text(encoding="utf-8").rstrip() == TEXT.rstrip()
+        await pilot.press("escape")
+        held = [screen.session.draft.content(path, json.loads(TEXT)) != json.loads(TEXT) for path in (file, other)]
+        assert held == [False, True], "only the draft of the saved file is forgotten"
 
 
 async def test_evalset_without_config_gets_a_new_config(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

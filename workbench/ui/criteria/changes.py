@@ -93,6 +93,8 @@ class FormChanges:
         self.draft = draft
         self.what_if = what_if or WhatIf(())
         self.name = self.obstacle = ""
+        self.file_name = one_line(draft.file.name)
+        """The file's name in messages, as safe text. It has the folder if there are several configs."""
         self._state = _State(draft.content) if after is None else _with_off(draft.content, after)
         self._undo_stack: list[tuple[_State, Location | None]] = []
 

@@ -106,6 +106,7 @@ class Criteria(Controller):
             after = self.session.draft.content(path, draft.content)
             edit = FormChanges(draft, after, self._last_results(entries))
             edit.name = one_line(self.session.below_root(path) if path is not None else entries[0].criteria.reason)
+            edit.file_name = self.session.below_root(draft.file)
             folders = {entry.file.parent for entry in entries} if path is None else ()
             if len(folders) > 1:
                 edit.obstacle = f"the evalsets are in {counted(len(folders), 'folder')}: save for one folder at a time"

@@ -192,24 +192,33 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         start_work(self, partial(self._save, wanted), "save")
 
     async def _save(self, wanted: Sequence[FormChanges]) -> None:
-        messages = []
+        """Save configs up to the first that is not saved. Say which were saved, which were not, and why."""
+        done: list[str] = []
+        problem: Exception | None = None
         try:
             for edit in wanted:
-                message = await save_config(self._saver, edit, self.app.push_screen_wait)
+                try:
+                    message = await save_config(self._saver, edit, self.app.push_screen_wait)
+                except (ConfigRejectedError, EditError, OSError) as error:
+                    problem, message = error, None
                 if message is None:
-                    self.say("not saved: your changes are still here", warning=True)
-                    return
-                messages.append(message)
-            await self.mode.saved()
-            self._reason.update(Text(self.mode.why(self.draft)))
-            self.show_changes()
-            self.say("; ".join(messages))
-        except ConfigRejectedError as error:
-            self._reject(edit, error.faults[0], "not saved")
-        except (EditError, OSError) as error:
-            self.say(save_error_message(error), warning=True)
+                    break
+                done.append(message)
+            if done:
+                await self.mode.saved()
+                self._reason.update(Text(self.mode.why(self.draft)))
+                self.show_changes()
         finally:
             self._busy = False
+        left = ", ".join(edit.file_name for edit in wanted[len(done) :])
+        what = "; ".join([*done, f"not saved: {left}"]) if done else "not saved"
+        if not left:
+            self.say("; ".join(done))
+        elif isinstance(problem, ConfigRejectedError):
+            self._reject(edit, problem.faults[0], what)
+        else:
+            reason = "your changes are still here" if problem is None else save_error_message(problem)
+            self.say(f"{what}: {reason.removeprefix('not saved: ')}", warning=True)
 
     def _reject(self, edit: FormChanges, fault: Fault, what: str) -> None:
         """Show a fault that makes a config unusable, and put the cursor on its row."""

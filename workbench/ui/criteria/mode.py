@@ -127,7 +127,7 @@ async def save_config(saver: Saver, edit: FormChanges, ask: Ask) -> str | None:
     if saved is None:
         return None
     edit.saved(draft_of(draft.file, saved.content or b"", draft.metrics))
-    name = one_line(draft.file.name)
+    name = edit.file_name
     return f"saved: {name} (in the tree, u undoes)" if saved.written else f"kept {name} as it is on disk"
 
 
