@@ -174,16 +174,17 @@ class EvalsetDocument:
 
     def _case_faults(self) -> Iterator[Fault]:
         counts = Counter[str]()
+        faults: Sequence[Fault] = ()
         for case in self.cases:
+            if counts["error"] >= MOST_FAULTS:
+                message = f"{MOST_FAULTS} errors or more: the cases after this one were not checked"
+                yield Fault(self.path, faults[-1].line, faults[-1].column, "", message)
+                return
             assert self._content is not None  # it has cases
             _, faults = self._content.read_case(case.index, warnings=counts["warning"] < MOST_FAULTS)
             for fault in faults:
                 counts[fault.severity] += 1
                 yield fault
-            if counts["error"] >= MOST_FAULTS:
-                message = f"more than {MOST_FAULTS} errors: the cases after this one were not checked"
-                yield Fault(self.path, faults[-1].line, faults[-1].column, "", message)
-                return
 
     def _id_faults(self) -> Iterator[Fault]:
         """Yield faults of duplicate and missing IDs, which are known before the cases are checked."""
