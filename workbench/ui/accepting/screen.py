@@ -160,7 +160,7 @@ class AcceptScreen(ChangesScreen[HunkList, bool]):
         if notes:
             self.say(one_line("not compared: " + "; ".join(notes)), warning=True)
 
-    def action_criteria(self) -> None:
+    def action_pick_rule(self) -> None:
         """Let the user pick a rule that accepts the argument under the cursor."""
         hunk, about = self.list.row.hunk, self._about
         if hunk is None or hunk.kind != "argument":

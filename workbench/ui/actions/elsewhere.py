@@ -1,7 +1,8 @@
 """The actions of dialogs and of screens other than the main screen, with their labels there.
 
 A place refers to actions by their IDs, because a key means the same on all screens. Actions of the main screen are in
-`main_screen.py`. The widget of a place has a method `action_<method>` for each of its actions.
+`main_screen.py`. The widget of a place has a method `action_<method>` for each of its actions. If that does something
+else than on the main screen, the row names its method.
 """
 
 from collections.abc import Mapping
@@ -45,7 +46,7 @@ OTHERS: tuple[Action, ...] = (
 IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     "editor": {
         "edit": "edit: Edit the value under the cursor.",
-        "new_case": "add: Add a turn, call, text, rubric …",
+        "new_case": "add_part | add: Add a turn, call, text, rubric …",
         "duplicate": "duplicate: Duplicate the turn, call, message or rubric.",
         "delete": "delete: Delete the turn, call, message or rubric.",
         "undo": "undo: Undo the last edit.",
@@ -56,34 +57,34 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     },
     "chat": {
         "enter": "write: Go to the message field.",
-        "new_case": "keep as case: Create a case from the conversation, after a review.",
-        "talk": "new conversation: Start a new conversation in a new process.",
-        "edit": "initial state: Edit the state that the session starts with, as JSON.",
+        "new_case": "keep_case | keep as case: Create a case from the conversation, after a review.",
+        "talk": "start_again | new conversation: Start a new conversation in a new process.",
+        "edit": "edit_state | initial state: Edit the state that the session starts with, as JSON.",
         "cancel": "cancel: Cancel the turn. Press again to kill the agent.",
-        "maximise": "full texts: Show long texts in full. Press again to shorten them.",
+        "maximise": "toggle_texts | full texts: Show long texts in full. Press again to shorten them.",
         "fork": "",
     },
     "fork": {
         "edit": "edit: Edit the text of the change. ctrl+o keeps the text, esc discards it.",
-        "more": "more tries: Add one try.",
-        "freeze": "live, frozen: After the point, call tools or answer them from the recording.",
+        "more": "add_tries(1) | more tries: Add one try.",
+        "freeze": "toggle_frozen | live, frozen: After the point, call tools or answer them from the recording.",
         "run": "run: Run the fork.",
-        "less": "fewer tries: Remove one try.",
+        "less": "add_tries(-1) | fewer tries: Remove one try.",
     },
     "forked": {
-        "new_case": "keep as case: Create a case from the try under the cursor, after a review.",
-        "save": "save prompt: Write the changed instruction into its file.",
-        "edit": "change again: Change something else at the same point.",
+        "new_case": "keep_try | keep as case: Create a case from the try under the cursor, after a review.",
+        "save": "save_prompt | save prompt: Write the changed instruction into its file.",
+        "edit": "change_again | change again: Change something else at the same point.",
         "cancel": "cancel: Cancel the running tries. Press again to kill them.",
     },
     "try_faults": {
-        "freeze": "live, frozen: Call tools, or answer them from recordings.",
+        "freeze": "toggle_frozen | live, frozen: Call tools, or answer them from recordings.",
         "enter": "start: Run the cases with the faults.",
     },
     "faults": {
         "enter": "open: Open the execution of the cell, or show the cases if it has several.",
         "next_problem": "next problem: Go to the next fault that was not handled.",
-        "table": "by case, by tool: Show a row for each case, or sum the cases of each tool.",
+        "table": "switch_rows | by case, by tool: Show a row for each case, or sum the cases of each tool.",
         "open": "column: Go one column to the right.",
         "cancel": "cancel: Cancel the run. Press again to kill it.",
         "keys": "",
@@ -96,8 +97,8 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     "variants": {
         "enter": "open both: Show both conversations of the case. On a variant: go to its cases.",
         "next_problem": "next worse: Go to the next case that got worse.",
-        "edit_outside": "file diff: Show how the files of the variant differ.",
-        "accept": "keep it: Write the files of the variant into the project. Undo with u.",
+        "edit_outside": "show_file_diff | file diff: Show how the files of the variant differ.",
+        "accept": "keep_variant | keep it: Write the files of the variant into the project. Undo with u.",
         "cancel": "cancel: Cancel the run. Press again to kill it. Finished cases are kept.",
         "keys": "",
         "open": "open both: Show both conversations of the case. On a variant: go to its cases.",
@@ -105,56 +106,57 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "undo": "",
         "current_case": "",
         "copy_id": "copy ID: Copy the ID of the case.",
-        "copy": "copy results: Copy the results as Markdown.",
+        "copy": "copy_results | copy results: Copy the results as Markdown.",
     },
     "capture": {
-        "mark": "keep, drop: Keep the item in the case, or drop it.",
-        "edit": "change: Change the ID, the file or the format of steps.",
-        "mark_all": "all turns: Keep all turns. Press again to drop all.",
-        "mark_range": "begin here: Begin the case at this turn. Earlier turns become history. Press again to undo.",
+        "mark": "toggle_part | keep, drop: Keep the item in the case, or drop it.",
+        "edit": "change_value | change: Change the ID, the file or the format of steps.",
+        "mark_all": "toggle_turns | all turns: Keep all turns. Press again to drop all.",
+        "mark_range": "begin_here | begin here: Begin the case at this turn. Earlier turns become history. "
+        "Press again to undo.",
         "save": "save: Save the case into the file.",
     },
     "conflict": {
-        "mark": "switch version: Switch to the other version.",
-        "close": "theirs: Keep the version on disk.",
-        "open": "mine: Keep your version.",
-        "mark_all": "same for all: Use the same side for all cases.",
+        "mark": "switch_version | switch version: Switch to the other version.",
+        "close": "take_theirs | theirs: Keep the version on disk.",
+        "open": "take_mine | mine: Keep your version.",
+        "mark_all": "take_for_all | same for all: Use the same side for all cases.",
     },
     "criteria": {
-        "mark": "on, off: Turn a criterion on or off, switch to the next choice, or pick a judge.",
+        "mark": "switch | on, off: Turn a criterion on or off, switch to the next choice, or pick a judge.",
         "edit": "edit: Edit the value under the cursor.",
-        "more": "higher: Raise the threshold by 0.05.",
-        "less": "lower: Lower the threshold by 0.05.",
-        "new_case": "add: Add a criterion, preset or rubric.",
-        "options": "apply: Apply the changes and close the editor.",
+        "more": "step(1) | higher: Raise the threshold by 0.05.",
+        "less": "step(-1) | lower: Lower the threshold by 0.05.",
+        "new_case": "add | add: Add a criterion, preset or rubric.",
+        "options": "apply | apply: Apply the changes and close the editor.",
         "save": "save: Save the changes to the file.",
         "delete": "delete: Delete the criterion or rubric, or reset the value to its default.",
         "move_earlier": "",
         "move_later": "",
         "run": "run: Run the cases with these criteria.",
         "try_head": "try: Try the working tree against HEAD with these criteria.",
-        "freeze": "recordings: Next run: answer tools, or tools and models, from recordings.",
+        "freeze": "switch_recordings | recordings: Next run: answer tools, or tools and models, from recordings.",
         "on_miss": "",
         "place": "",
         "undo": "undo: Undo the last change in the editor.",
         "reset": "",
     },
     "freeze": {
-        "mark": "choose: Choose the case. Press again to undo.",
-        "freeze": "models: Record the answers of models, too.",
-        "delete": "drop unused: Drop recorded calls that a frozen run did not use.",
-        "mark_all": "choose all: Choose all cases. Press again to choose none.",
+        "mark": "choose | choose: Choose the case. Press again to undo.",
+        "freeze": "toggle_models | models: Record the answers of models, too.",
+        "delete": "toggle_pruning | drop unused: Drop recorded calls that a frozen run did not use.",
+        "mark_all": "choose_all | choose all: Choose all cases. Press again to choose none.",
     },
     "accept": {
-        "mark": "choose: Choose the difference, the turn or the case. Press again to undo.",
-        "mark_all": "choose all: Choose everything. Press again to choose nothing.",
-        "criteria": "by a rule: Accept any value here, or values that match a rule.",
+        "mark": "choose | choose: Choose the difference, the turn or the case. Press again to undo.",
+        "mark_all": "choose_all | choose all: Choose everything. Press again to choose nothing.",
+        "criteria": "pick_rule | by a rule: Accept any value here, or values that match a rule.",
     },
     "triage": {
-        "triage": "note: Write a note. enter saves it, esc discards it.",
-        "next_pane": "next verdict: Go to the verdict on the next label or criterion, or on the case.",
-        "mark": "auto-advance: Show the next problem after each verdict.",
-        "delete": "clear: Clear your triage of this verdict.",
+        "triage": "edit_note | note: Write a note. enter saves it, esc discards it.",
+        "next_pane": "next_question | next verdict: Go to the verdict on the next label or criterion, or on the case.",
+        "mark": "toggle_advance | auto-advance: Show the next problem after each verdict.",
+        "delete": "clear_triage | clear: Clear your triage of this verdict.",
         "agent_bug": "",
         "expectation_wrong": "",
         "judge_wrong": "",
@@ -173,14 +175,14 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "next_problem": "skip: Go to the next case without a verdict.",
         "previous_problem": "back: Go back to the previous case.",
         "undo": "undo: Undo the last edit of this review and go back to its case.",
-        "triage": "note: Write a note on the verdict. enter keeps it, esc discards it.",
+        "triage": "edit_note | note: Write a note on the verdict. enter keeps it, esc discards it.",
         "edit": "edit case: Edit the case.",
         "accept": "accept actual: Accept actual as expected. On the last page: for all wrong expectations.",
         "run": "run again: Rerun the case.",
         "copy_id": "copy: Copy the ID. On the last page: the agent's bugs as Markdown.",
-        "rerun": "run errors: On the last page: rerun the cases with errors.",
-        "repeat": "repeat flaky: On the last page: repeat the flaky cases.",
-        "review": "review again: On the last page: go through the skipped cases, or all.",
+        "rerun": "run_errors | run errors: On the last page: rerun the cases with errors.",
+        "repeat": "repeat_flaky | repeat flaky: On the last page: repeat the flaky cases.",
+        "review": "review_skipped | review again: On the last page: go through the skipped cases, or all.",
         "keys": "",
     },
     "history": {
@@ -197,7 +199,7 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     "stored": {
         "next_problem": "",
         "filter": "filter: Filter by text, :fail :error :pass",
-        "new_case": "keep as case: Create a case from what the agent did in that run.",
+        "new_case": "keep_case | keep as case: Create a case from what the agent did in that run.",
         "compare": "compare: Compare the run with the baseline or another run.",
         "current_case": "",
         "keys": "",
@@ -209,20 +211,20 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
     },
     "compare": {
         "next_changed": "next change: Go to the next case that changed.",
-        "compare": "swap: Swap the two runs.",
+        "compare": "swap_runs | swap: Swap the two runs.",
         "current_case": "",
         "keys": "",
         "previous_changed": "previous change: Go to the previous case that changed.",
         "copy_id": "copy ID: Copy the ID of the case. On the overview: the command that compares the runs.",
     },
     "table": {
-        "open": "column: Go one column to the right.",
+        "open": "next_column | column: Go one column to the right.",
         "sort": "sort: Sort by this column, worst first. Press again to reverse.",
         "enter": "open case: Open the case in the pane for this column. esc comes back here.",
-        "table": "criteria/runs: Switch between columns for criteria and for the newest runs.",
+        "table": "switch_columns | criteria/runs: Switch between columns for criteria and for the newest runs.",
         "filter": "filter: Filter as in the tree: text, :fail, response_match_score<0.8 …",
         "keys": "",
-        "close": "previous column: Go one column to the left.",
+        "close": "previous_column | previous column: Go one column to the left.",
         "next_problem": "",
         "previous_problem": "previous problem: Go to the previous one.",
         "mark": "mark: Mark the case. Press again to unmark.",
@@ -233,7 +235,10 @@ IN_PLACE: Mapping[Where, Mapping[str, str]] = {
         "copy": "copy: Copy the explanation of the cell.",
     },
 }
-"""Place → action ID → `label: help`, or "" for the texts of the action itself. The first ones are in the footer."""
+"""Place → action ID → `label: help`, or `method | label: help`. Without a method, it is that of the action itself.
+
+If a row is "", its texts are those of the action, too. The first rows of a place are in its footer.
+"""
 
 PLACE_NAMES: Mapping[Where, str] = {
     "editor": "editor of a case",

@@ -36,7 +36,7 @@ def footer(where: Where, first: Iterable[str] = (), without: Collection[str] = (
 
 
 def actions_in(where: Where) -> list[Action]:
-    """Return the actions of a place with their labels and help there.
+    """Return the actions of a place with their methods, labels and help there.
 
     Those of the main screen are in the order of the help. In all other places, the most useful come first.
     """
@@ -52,8 +52,9 @@ def places_of(action: str) -> list[Where]:
 
 
 def _worded(action: Action, words: str) -> Action:
-    label, _, explanation = words.partition(": ")
-    return replace(action, label=label, help=explanation) if words else action
+    method, _, texts = words.rpartition(" | ")
+    label, _, explanation = texts.partition(": ")
+    return replace(action, does=method or action.does, label=label, help=explanation) if words else action
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,11 +238,11 @@ class ReviewScreen(RowsScreen[bool]):
     def action_enter(self) -> None:
         """Change the ID or the file, or toggle the part under the cursor."""
         if self._list.row.kind in ("id", "file"):
-            self.action_edit()
+            self.action_change_value()
         else:
-            self.action_mark()
+            self.action_toggle_part()
 
-    def action_mark(self) -> None:
+    def action_toggle_part(self) -> None:
         """Keep or drop the part under the cursor. On the row with the format of steps, switch the format."""
         choice, row = self._choice, self._list.row
         if row.kind == "turn":
@@ -259,13 +259,13 @@ class ReviewScreen(RowsScreen[bool]):
             return
         self._refresh()
 
-    def action_mark_all(self) -> None:
+    def action_toggle_turns(self) -> None:
         """Keep all turns, or drop them if all are kept."""
         every = frozenset(range(len(self._captured.turns)))
         self._choice = self._begun(replace(self._choice, turns=frozenset() if self._choice.turns == every else every))
         self._refresh()
 
-    def action_mark_range(self) -> None:
+    def action_begin_here(self) -> None:
         """Begin the case at the turn under the cursor. If it already begins there, begin it at the first turn."""
         row = self._list.row
         if row.kind != "turn":
@@ -281,14 +281,14 @@ class ReviewScreen(RowsScreen[bool]):
         """Return the choice with the start that its file requires: in a dataset, the last kept turn."""
         return replace(choice, start=max(choice.turns, default=0)) if self._into.one_turn else choice
 
-    def action_edit(self) -> None:
+    def action_change_value(self) -> None:
         """Change the ID or the file, or toggle the part under the cursor."""
         if self._list.row.kind == "id":
             self.app.push_screen(NameScreen("ID of the case", self._id_fault, self._choice.eval_id), self._take_id)
         elif self._list.row.kind == "file":
             start_work(self, self._choose_file, "save", exclusive=True)
         else:
-            self.action_mark()
+            self.action_toggle_part()
 
     def action_save(self) -> None:
         """Write the case to its file."""

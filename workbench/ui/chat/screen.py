@@ -294,7 +294,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
             self.leave()
             self.dismiss(None)
 
-    def action_new_case(self) -> None:
+    def action_keep_case(self) -> None:
         """Keep the conversation as a case."""
         if not self.talk.finished:
             self._say("nothing to keep yet: no turn has an answer")
@@ -316,7 +316,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         else:
             self.dismiss(ForkAsked(names))
 
-    def action_talk(self) -> None:
+    def action_start_again(self) -> None:
         """Start a new conversation. If answered turns would be lost, ask for a second key press."""
         if self.talk.finished and self._confirming != "new":
             self._confirming = "new"
@@ -326,7 +326,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         self.action_enter()
         self._say("new conversation")
 
-    def action_edit(self) -> None:
+    def action_edit_state(self) -> None:
         """Edit the initial session state, if there is no message yet."""
         if self.talk.turns or self.talk.waiting:
             self._say("the conversation has already started: T starts a new one")
@@ -345,7 +345,7 @@ class ChatScreen(ModalScreen[Conversation | ForkAsked | None]):
         """Show the keys of the conversation."""
         show_keys(self, "chat", self._keys, "keys of the conversation")
 
-    def action_maximise(self) -> None:
+    def action_toggle_texts(self) -> None:
         """Show long texts in full, or shorten them again."""
         self._view.toggle_texts()
 

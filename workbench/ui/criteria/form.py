@@ -146,7 +146,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         elif not self._busy:
             self.dismiss(None)
 
-    def action_options(self) -> None:
+    def action_apply(self) -> None:
         """In the options of the next run, apply the changes and close the editor."""
         self._apply("applied", "ctrl+o saves these criteria")
 
@@ -238,9 +238,9 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         if self.list.typed:
             self._end_typing()
         elif row is None:
-            self.action_new_case()
+            self.action_add()
         elif row.kind in ("flag", "choice"):
-            self.action_mark()
+            self.action_switch()
         elif row.kind == "rubrics":
             self._add(Addition(criterion=row.criterion, rubric=True))
         elif row.kind in FORMS:
@@ -303,7 +303,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
             return False
         return self.change(lambda: self.edits[row.file].put(row, value), at=self.list.row_or_none)
 
-    def action_mark(self) -> None:
+    def action_switch(self) -> None:
         """Turn the criterion on or off, switch to the next choice, or pick a judge."""
         row = self.list.row_or_none
         if row is None or not self._end_typing():
@@ -324,7 +324,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         elif model is not None:
             self.change(lambda: self.changes.put(row, model))
 
-    def action_change(self, step: int) -> None:
+    def action_step(self, step: int) -> None:
         """Raise (1) or lower (-1) the number under the cursor by one step."""
         self.change(lambda: self.changes.step(self.list.row_or_none, step * STEP))
 
@@ -365,7 +365,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         else:
             self.change(lambda: self.changes.put(row, value))
 
-    def action_new_case(self) -> None:
+    def action_add(self) -> None:
         """Let the user pick a preset, criterion or rubric, and add it."""
         if self._end_typing():
             items = items_for(self.content, self.list.row_or_none)
@@ -413,7 +413,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         self._type_number("")
         self.change(lambda: self.changes.reset(self.list.row_or_none))
 
-    def action_freeze(self) -> None:
+    def action_switch_recordings(self) -> None:
         """Switch to the next mode of recordings."""
         self.say(self._next_run.switch_mode())
 

@@ -181,21 +181,21 @@ class ConflictScreen(RowsScreen[Mapping[str, Side] | None]):
         self._list.focus()
         self._show()
 
-    def action_mark(self) -> None:
+    def action_switch_version(self) -> None:
         """Switch to the other version of the current or clicked case."""
         self._list.take("mine" if self._list.chosen[self._list.row.eval_id] == "theirs" else "theirs")
 
-    on_row_view_picked = action_mark
+    on_row_view_picked = action_switch_version
 
-    def action_close(self) -> None:
+    def action_take_theirs(self) -> None:
         """Choose the version on disk for the current case."""
         self._list.take("theirs")
 
-    def action_open(self) -> None:
+    def action_take_mine(self) -> None:
         """Choose the user's version for the current case."""
         self._list.take("mine")
 
-    def action_mark_all(self) -> None:
+    def action_take_for_all(self) -> None:
         """Choose the current case's side for all cases."""
         self._list.take(self._list.chosen[self._list.row.eval_id], everywhere=True)
 

@@ -235,7 +235,7 @@ class EditorScreen(FieldScreen[None]):
         else:
             self.say(one_line(sentence), warning=True)
 
-    def action_new_case(self) -> None:
+    def action_add_part(self) -> None:
         """Let the user choose a part to add at the cursor."""
         row = self.list.row_or_none
         if row is None or self.draft.number is None:

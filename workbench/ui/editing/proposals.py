@@ -211,14 +211,14 @@ class ChangesScreen(RowsScreen[ScreenResultType], Generic[_List, ScreenResultTyp
         self.list.rows_changed()
         self.list.focus()
 
-    def action_mark(self) -> None:
+    def action_choose(self) -> None:
         """Choose or deselect the changes of the current or clicked row."""
         self.list.toggle(self.list.row)
         self._show_change()
 
-    on_row_view_picked = action_mark
+    on_row_view_picked = action_choose
 
-    def action_mark_all(self) -> None:
+    def action_choose_all(self) -> None:
         """Choose or deselect all changes."""
         self.list.toggle(self.list.rows[0])
         self._show_change()
@@ -339,7 +339,7 @@ class SeveralScreen(ChangesScreen[ProposalList, Choice | None]):
         self._show_change()
         self.say(self._note, warning=True)
 
-    def action_criteria(self) -> None:
+    def action_pick_rule(self) -> None:
         """Explain that rules can be chosen only for a single case."""
         self.say("rules are for the differences of one case: press esc, then A on that case")
 

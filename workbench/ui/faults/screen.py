@@ -84,7 +84,7 @@ class FaultDialog(ModalScreen[bool | None]):
         """Close the dialog. The executions then start."""
         self.dismiss(self._frozen)
 
-    def action_freeze(self) -> None:
+    def action_toggle_frozen(self) -> None:
         """Switch between live and frozen tools."""
         if self._offer.frozen:
             self._frozen = not self._frozen
@@ -250,7 +250,7 @@ class FaultScreen(SplitScreen):
         else:
             self.say("this execution has not started yet" if self._record() is not None else "no execution here")
 
-    def action_table(self) -> None:
+    def action_switch_rows(self) -> None:
         """Switch between rows by tool and rows by case."""
         self._back_to_tools = False
         record = self._record()
@@ -288,7 +288,7 @@ class FaultScreen(SplitScreen):
             if not (self.case_shown and self.right.detail.go_back()):
                 self.go_left()
         elif self._back_to_tools:
-            self.action_table()
+            self.action_switch_rows()
         elif self._matrix.going and self._leaves_with != (pressed := getattr(self.app, "keys_delivered", 0)):
             self._leaves_with = pressed + 1
             left = sum(not record.finished for record in self._matrix.records)

@@ -163,12 +163,12 @@ class ForkDialog(RowsScreen[Wanted | None]):
         self._list.focus()
         self._show()
 
-    def action_change(self, step: int) -> None:
+    def action_add_tries(self, step: int) -> None:
         """Add `step` to the number of tries, which stays between 1 and `MOST_TRIES`."""
         self._tries = max(1, min(self._tries + step, MOST_TRIES))
         self._show_tries()
 
-    def action_freeze(self) -> None:
+    def action_toggle_frozen(self) -> None:
         """Switch between live and frozen tools."""
         self._frozen = not self._frozen
         self._show_tries()

@@ -173,7 +173,7 @@ class ForkScreen(RowsScreen[Asked | None]):
         """Move the focus between the tries and the comparison."""
         (self._list if self._body.has_focus else self._body).focus()
 
-    def action_new_case(self) -> None:
+    def action_keep_try(self) -> None:
         """Close the screen to keep the try under the cursor as a case, if it has ended and has an answer."""
         record = self._record()
         if record is None or not record.finished:
@@ -183,14 +183,14 @@ class ForkScreen(RowsScreen[Asked | None]):
         else:
             self.dismiss(Asked("keep", record))
 
-    def action_save(self) -> None:
+    def action_save_prompt(self) -> None:
         """Close the screen to save the changed instruction. If it cannot be saved, show why."""
         if self._tries.why_not_saved:
             self.say(self._tries.why_not_saved, warning=True)
         else:
             self.dismiss(Asked("save"))
 
-    def action_edit(self) -> None:
+    def action_change_again(self) -> None:
         """Close the screen to try another change at the same point."""
         if self._tries.going:
             self.say("the tries are still running: x cancels them")

@@ -132,26 +132,26 @@ class FreezeScreen(RowsScreen[FreezeChoice | None]):
         else:
             self.list.move(direction)
 
-    def action_mark(self) -> None:
+    def action_choose(self) -> None:
         """Choose or deselect the current or clicked case."""
         case = self.list.row
         if not self.list.toggle([case]):
             self.say(f"nothing to write: {case.change}" if case.recording else one_line(case.why), warning=True)
         self._show_facts()
 
-    on_row_view_picked = action_mark
+    on_row_view_picked = action_choose
 
-    def action_mark_all(self) -> None:
+    def action_choose_all(self) -> None:
         """Choose or deselect all cases."""
         self.list.toggle(self._freezing.cases)
         self._show_facts()
 
-    def action_freeze(self) -> None:
+    def action_toggle_models(self) -> None:
         """Switch between recording only tool answers and recording model answers, too."""
         self._models = not self._models
         self._prepare_again()
 
-    def action_delete(self) -> None:
+    def action_toggle_pruning(self) -> None:
         """Drop or keep recorded calls that a frozen run did not use."""
         self._prunes = not self._prunes
         self._prepare_again()

@@ -229,7 +229,7 @@ class CompareScreen(SplitScreen):
         if self._found is not None and not self.changes.next_where(lambda place: rows[place].case is not None, step):
             self.say("no case changed")
 
-    def action_compare(self) -> None:
+    def action_swap_runs(self) -> None:
         """Swap the two runs and compare again."""
         self._before, self._after = self._after, self._before
         self._compare()

@@ -320,7 +320,7 @@ class RunScreen(SplitScreen):
         """Open the filter."""
         self.cases.input.open()
 
-    def action_new_case(self) -> None:
+    def action_keep_case(self) -> None:
         """Create a case from the execution under the cursor."""
         record = self._records.get(ref) if (ref := self.tree_view.ref) is not None else None
         if record is None:

@@ -208,7 +208,7 @@ class CaseReviewScreen(ReviewPages):
 
     # Notes
 
-    def action_triage(self) -> None:
+    def action_edit_note(self) -> None:
         """Open the field for a note on the verdict."""
         if self.review.done or not self.cases.offered(self.review).options:
             self.say("no note possible: this case has no verdict to judge", warning=True)
@@ -304,15 +304,15 @@ class CaseReviewScreen(ReviewPages):
 
     # The last page
 
-    def action_rerun(self) -> None:
+    def action_run_errors(self) -> None:
         """Rerun the cases that ended in an error."""
         self._do_if_any("errors")
 
-    def action_repeat(self) -> None:
+    def action_repeat_flaky(self) -> None:
         """Repeat the flaky cases."""
         self._do_if_any("flaky")
 
-    def action_review(self) -> None:
+    def action_review_skipped(self) -> None:
         """Review the skipped cases again, or all cases if none was skipped."""
         self._do_if_any("skipped")
 

@@ -230,11 +230,11 @@ class TableScreen(ListScreen, inherit_bindings=False):
         self._before = self.table.pair
         self._input.open()
 
-    def action_open(self) -> None:
+    def action_next_column(self) -> None:
         """Go to the next column."""
         self.rows.step(1)
 
-    def action_close(self) -> None:
+    def action_previous_column(self) -> None:
         """Go to the previous column."""
         self.rows.step(-1)
 
@@ -262,7 +262,7 @@ class TableScreen(ListScreen, inherit_bindings=False):
         if self.table.pair is not None:
             self._open_case()
 
-    def action_table(self) -> None:
+    def action_switch_columns(self) -> None:
         """Switch between criteria and past runs."""
         self._turn()
 

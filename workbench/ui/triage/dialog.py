@@ -214,14 +214,14 @@ class TriageScreen(RowsScreen[Answer | None]):
         """Answer with the current or clicked option."""
         self._answer(self._list.row)
 
-    def action_other_side(self) -> None:
+    def action_next_question(self) -> None:
         """Ask the next question, about another label or criterion, or about the case. After the last, ask the first."""
         if self._question.key() not in self._earlier:
             self._typed = self._note.value
         self._place = (self._place + 1) % len(self._questions)
         self._ask()
 
-    def action_triage(self) -> None:
+    def action_edit_note(self) -> None:
         """Focus the note."""
         self._note.display = True
         self._note.focus()
@@ -230,13 +230,13 @@ class TriageScreen(RowsScreen[Answer | None]):
         """Go back to the options."""
         self._list.focus()
 
-    def action_mark(self) -> None:
+    def action_toggle_advance(self) -> None:
         """Turn auto-advance on or off."""
         if self._auto_advance is not None:
             self._auto_advance = not self._auto_advance
             self._subtitle()
 
-    def action_delete(self) -> None:
+    def action_clear_triage(self) -> None:
         """Clear the earlier answer, if there is one."""
         if self._can_clear or self._question.key() in self._earlier:
             self._answer(None)

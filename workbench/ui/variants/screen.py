@@ -458,7 +458,7 @@ class TryScreen(SplitScreen):
         else:
             self.cases.focus()
 
-    def action_edit_outside(self) -> None:
+    def action_show_file_diff(self) -> None:
         """Show how the variant's files differ from those of the first variant."""
         if self.tried.trial is None:
             self.say("the copies are not made yet")
@@ -467,7 +467,7 @@ class TryScreen(SplitScreen):
         else:
             start_work(self, partial(self._show_files, self.variants.variant), "details", exclusive=True)
 
-    def action_accept(self) -> None:
+    def action_keep_variant(self) -> None:
         """Write the variant's files into the project, after a confirmation."""
         if self.tried.trial is None:
             self.say("the copies are not made yet")
@@ -491,7 +491,7 @@ class TryScreen(SplitScreen):
         else:
             self.say(cancel_words("the try", kill=self.tried.cancel()))
 
-    def action_copy(self) -> None:
+    def action_copy_results(self) -> None:
         """Copy the results as Markdown."""
         found = self.tried.found
         if found is None:

@@ -26,7 +26,7 @@ def bindings(*ids: str) -> list[Binding]:
 
 def bindings_of(where: Where) -> list[Binding]:
     """Return the bindings of all actions of a place, including those without default keys."""
-    return bindings(*(action.id for action in actions_in(where)))
+    return [binding for action in actions_in(where) for binding in _binding(action)]
 
 
 def textual_keymap(keymap: Keymap) -> dict[str, str]:
