@@ -16,6 +16,7 @@ from workbench.events.events import CaseError, CaseFinished, CaseRef, Event, Met
 from workbench.exporting.junit import junit_pieces
 from workbench.exporting.report import report_pieces
 from workbench.store import details
+from workbench.store.database.runs import ExecutionRow, executions_of_case
 from workbench.store.details import keep_details, known_details, read_details, read_records
 from workbench.store.execution import CaseRecord, Execution
 from workbench.store.history.reading import load_summary
@@ -216,6 +217,22 @@ def test_records_of_many_cases_are_read_in_one_call(tmp_path: Path) -> None:
     assert {case: record.state for case, record in records.items()} == {
         case: record.state for case, record in in_memory(events_of(refs)).records.items()
     }
+
+
+def test_rows_with_the_same_ref_do_not_attach_events_of_another_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def repeated(*asked: Any) -> list[ExecutionRow]:
+        first, second, third = executions_of_case(*asked)
+        return [first, second._replace(repeat=first.repeat).sealed(), third]
+
+    refs = [ref("late", repeat=repeat) for repeat in (1, 2, 3)]
+    store, journal = run_kept(tmp_path, events_of(refs))
+    monkeypatch.setattr("workbench.store.history.reading.executions_of_case", repeated)
+    records = read_records(journal.path, refs[2:])
+    assert {case: record.state for case, record in records.items()} == {refs[2]: store.records[refs[2]].state}
+    with pytest.raises(ValueError, match="belongs to another case than late"):
+        read_records(journal.path, refs[:1])
 
 
 def test_restored_verdicts_need_no_details(tmp_path: Path, reads: list[str]) -> None:

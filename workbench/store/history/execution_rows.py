@@ -211,13 +211,15 @@ def _score(result: MetricResult) -> list[Any]:
     return [score, threshold, result.status, reason, judge_name(found) or None, judged_by(found)]
 
 
-def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -> None:
-    """Add stored executions to a summary, in their order. Their details can be read from `file`.
+def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -> list[CaseRef]:
+    """Add stored executions to a summary, in their order, and return their refs. Details can be read from `file`.
+
+    If rows have the same ref, the last one counts.
 
     Raises:
         ValueError, TypeError, KeyError, AttributeError: A row is malformed.
     """
-    rows = iter(rows)
+    rows, refs = iter(rows), list[CaseRef]()
     # Executions with the same scores share them.
     scores: dict[str, dict[str, MetricResult]] = {}
     plans: dict[_Plan, _Plan] = {}
@@ -231,6 +233,8 @@ def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -
                 plan: _Plan = config, source, tuple(changed), rule
                 execution = _execution(row, more, plans.setdefault(plan, plan), scores[row.scores], summary, file)
                 summary.executions[execution.ref] = execution
+                refs.append(execution.ref)
+    return refs
 
 
 def _execution(

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
@@ -227,21 +228,29 @@ def _stored_cases(path: Path, refs: Collection[CaseRef]) -> Iterator[Event]:
     summary = Summary(run.run_id, started=run.started, scored_from=run.scored_from)
     try:
         read_facts(summary, facts or "{}")
-        add_executions(summary, rows, path)
+        row_of = dict(zip(add_executions(summary, rows, path), rows, strict=True))
     except (TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ValueError(f"{path}: {error!r}") from None
     known = {ref: one.planned for ref, one in summary.executions.items()}
     planned = tuple(known.get(ref) or PlannedCase(ref, None, "not known") for ref in refs)
     yield RunStarted(run.run_id, summary.root, run.started, planned, run.scored_from, until_sure=summary.until_sure)
-    for row in (row for ref, row in zip(known, rows, strict=False) if ref in refs):
-        events = stored.read(lambda connection: events_of_execution(connection, row.id, row.first)) or []  # noqa: B023
-        if len(events) != row.events or not row.is_whole or not all(event.is_whole for event in events):
-            raise ValueError(f"{path}: a part of {row.eval_id} is lost")
-        for event in events:
-            try:
-                yield from_json(json.loads(event.data))
-            except (ValueError, RecursionError) as error:
-                raise ValueError(f"{path}: event {event.number} is damaged: {error}") from None
+    for ref, row in row_of.items():
+        if ref in refs:
+            yield from _stored_case(stored, path, ref, row)
+
+
+def _stored_case(stored: Database, path: Path, ref: CaseRef, row: ExecutionRow) -> Iterator[Event]:
+    rows = stored.read(partial(events_of_execution, execution=row.id, first=row.first)) or []
+    if len(rows) != row.events or not row.is_whole or not all(each.is_whole for each in rows):
+        raise ValueError(f"{path}: a part of {row.eval_id} is lost")
+    for each in rows:
+        try:
+            event = from_json(json.loads(each.data))
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: event {each.number} is damaged: {error}") from None
+        if getattr(event, "case", ref) != ref:
+            raise ValueError(f"{path}: event {each.number} belongs to another case than {row.eval_id}")
+        yield event
 
 
 _TEXTS_AT_ONCE = 200
