@@ -214,8 +214,6 @@ def _score(result: MetricResult) -> list[Any]:
 def add_executions(summary: Summary, rows: Iterable[ExecutionRow], file: Path) -> list[CaseRef]:
     """Add stored executions to a summary, in their order, and return their refs. Details can be read from `file`.
 
-    If rows have the same ref, the last one counts.
-
     Raises:
         ValueError, TypeError, KeyError, AttributeError: A row is malformed.
     """

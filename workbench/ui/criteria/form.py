@@ -196,14 +196,13 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         done: list[str] = []
         problem: Exception | None = None
         try:
-            for edit in wanted:
-                try:
-                    message = await save_config(self._saver, edit, self.app.push_screen_wait)
-                except (ConfigRejectedError, EditError, OSError) as error:
-                    problem, message = error, None
-                if message is None:
-                    break
-                done.append(message)
+            try:
+                for edit in wanted:
+                    if (message := await save_config(self._saver, edit, self.app.push_screen_wait)) is None:
+                        break
+                    done.append(message)
+            except (ConfigRejectedError, EditError, OSError) as error:
+                problem = error
             if done:
                 await self.mode.saved()
                 self._reason.update(Text(self.mode.why(self.draft)))
