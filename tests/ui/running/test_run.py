@@ -20,6 +20,7 @@ from workbench.files.prices import Price, Prices
 from workbench.ui.actions import BY_ID, labelled
 from workbench.ui.running import dialogs
 from workbench.ui.running.engine_run import RepeatOptions
+from workbench.ui.running.run import Request
 from workbench.ui.running.run_thread import Ended, Refused
 from workbench.ui.session import relative_times
 from workbench.ui.session.bar import bar_facts
@@ -144,6 +145,24 @@ async def test_run_of_more_than_100_cases_is_confirmed_once(
     assert bench.view.pushed == ["repeat 101 cases"]
     assert bench.view.asked == ["run 101 cases?"] * 2, "the dialog of repeats has said how many cases there are"
     assert bench.thread.built[2][2] == 3
+
+
+@pytest.mark.parametrize(
+    ("request_", "question", "label"),
+    [
+        (Request([(0, 0)], scoring=True), "score 1 case?", "scoring again"),
+        (Request([(0, 0), (0, 1)], times=3), "run 2 cases 3 times?", "starting agents"),
+    ],
+)
+async def test_question_and_bar_say_whether_cases_run_or_are_only_scored(
+    bench: Bench, request_: Request, question: str, label: str
+) -> None:
+    bench.view.answers += [True]
+    bench.run.start(request_, most=0)
+    await bench.view.settled()
+    assert bench.view.asked == [question]
+    assert bench.session.starting == label
+    assert len(bench.thread.built) == 1
 
 
 async def test_run_of_a_high_known_cost_is_confirmed_once(bench: Bench, repeat_dialog: None) -> None:

@@ -83,7 +83,7 @@ class Criteria(Controller):
         self.view.show_facts()
         targets = self.view.rows.current_pairs(names, targets)
         if ending == "run":
-            self._run.start(targets)
+            self._run.run_cases(targets)
         elif ending == "try":
             self._variants.try_cases(targets)
 

@@ -12,7 +12,7 @@ from workbench.text.safe_text import one_line
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
-from workbench.ui.running.run import Run, Targets
+from workbench.ui.running.run import Request, Run, Targets
 from workbench.ui.running.run_thread import SideRun
 from workbench.ui.screen.controller import Controller
 from workbench.ui.session.next_run import RecordingOptions
@@ -68,7 +68,8 @@ class Faults(Controller):
             if not self._run.can_start(unknown):
                 return  # The end of another run must not start faults.
             self._waiting = names, frozen
-            self._run.start(unknown, partial(self._engine.build, recordings=RecordingOptions("")), confirmed=True)
+            build = partial(self._engine.build, recordings=RecordingOptions(""))
+            self._run.start(Request(unknown, build), confirmed=True)
         elif frozen:
             await self._try(places(names), frozen=True)
         else:

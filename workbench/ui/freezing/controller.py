@@ -13,7 +13,7 @@ from workbench.ui.dialogs.items import Item
 from workbench.ui.editing.files import Files
 from workbench.ui.running.engine_run import Engine
 from workbench.ui.running.news import News
-from workbench.ui.running.run import Run
+from workbench.ui.running.run import Request, Run
 from workbench.ui.screen.controller import Controller
 from workbench.ui.session.next_run import RecordingOptions, lacks_recording
 
@@ -121,7 +121,7 @@ class Freezing(Controller):
     def _run_first(self, pairs: Sequence[Pair], recordings: RecordingOptions, *, freeze: bool) -> None:
         if freeze and not self.session.store.activity.busy:
             self._requested = frozenset(self.session.opened.case_name(*pair) for pair in pairs)
-        self._run.start(pairs, partial(self._engine.build, recordings=recordings))
+        self._run.start(Request(pairs, partial(self._engine.build, recordings=recordings)))
 
     def _take(self, event: Event) -> None:
         if isinstance(event, RunStarted):
@@ -157,4 +157,4 @@ class Freezing(Controller):
 
     def thaw(self) -> None:
         """Run the cases live, and compare each tool answer with its recording."""
-        self._run.start(self.view.targets("thaw"), partial(self._engine.build, recordings=RecordingOptions("thaw")))
+        self._run_first(self.view.targets("thaw"), RecordingOptions("thaw"), freeze=False)

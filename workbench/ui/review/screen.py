@@ -262,7 +262,7 @@ class CaseReviewScreen(ReviewPages):
     def action_run(self) -> None:
         """Run the case again."""
         if (row := self._row_for_work()) is not None:
-            self._run.start([(row.evalset, row.case)])
+            self._run.run_cases([(row.evalset, row.case)])
 
     def action_accept(self) -> None:
         """Accept the actual behavior. On the last page, accept it in all cases with a wrong expectation."""
@@ -337,7 +337,7 @@ class CaseReviewScreen(ReviewPages):
                 self._triage.agreement()
             case "errors" | "flaky":
                 self._leave()
-                start = self._run.start if kind == "errors" else self._run.repeat_cases
+                start = self._run.run_cases if kind == "errors" else self._run.repeat_cases
                 start(places(names))
             case "skipped":
                 self.review.go_through_again(names)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,13 +24,27 @@ if TYPE_CHECKING:
 
 Targets: TypeAlias = Sequence[tuple[int, int]]
 """Cases as pairs of indexes, (evalset, case)."""
-SCORING = "scoring again"
 MANY_CASES = 100
 """Number of cases above which the user has to confirm a run."""
 MUCH_MONEY = 1.0
 """Known cost above which the user has to confirm a run, in the currency of the price table."""
 _OFFER_SECONDS = 10.0
 """Seconds for which the offer to resume a run replaces the keys."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run of these cases, each `times` times, or the run that `build` returns for them. `scoring` runs no agent."""
+
+    targets: Targets
+    build: Callable[[Targets], Build] | None = None
+    scoring: bool = False
+    times: int = 1
+
+    @property
+    def label(self) -> str:
+        """The text in the bar until the run starts."""
+        return "scoring again" if self.scoring else STARTING_AGENTS
 
 
 class Run(Controller):
@@ -56,7 +71,7 @@ class Run(Controller):
             self.wanted_when_read = True
             self.view.say("the run starts once the folder is read")
         else:
-            self.start(self.view.targets("run"))
+            self.run_cases(self.view.targets("run"))
 
     def start_if_wanted(self) -> None:
         """Start the run that was requested before the folder was read."""
@@ -68,9 +83,13 @@ class Run(Controller):
         """Rerun the cases that failed or ended in an error."""
         targets = self.view.targets("rerun")
         if targets and not self.session.is_loading:
-            self.start(targets)
+            self.run_cases(targets)
         else:
             self.view.say(self.session.why_nothing_found("nothing failed here"))
+
+    def run_cases(self, targets: Targets) -> None:
+        """Run these cases."""
+        self.start(Request(targets))
 
     def repeat(self) -> None:
         """Ask how often to run the cases, and start the run."""
@@ -86,7 +105,7 @@ class Run(Controller):
             if times is not None:
                 now = self.view.rows.current_pairs(names, targets)
                 # The dialog has said how many cases there are.
-                self.start(now, partial(self._engine.build, times=times), times=times.runs, most=len(targets))
+                self.start(Request(now, partial(self._engine.build, times=times), times=times.runs), most=len(targets))
 
         if self.can_start(targets):
             self.view.push(RepeatScreen(f"repeat {counted(len(targets), 'case')}"), repeat)
@@ -102,7 +121,7 @@ class Run(Controller):
     def _score(self, action: str, build: Callable[[Targets], Build]) -> None:
         targets = self.view.targets(action)
         if targets or self.busy:
-            self.start(targets, build, SCORING)
+            self.start(Request(targets, build, scoring=True))
         else:
             self.view.say(self.session.why_nothing_found("nothing here has run"))
 
@@ -137,7 +156,8 @@ class Run(Controller):
 
     def score_by_new_references(self, targets: Targets) -> None:
         """Score the transcripts of these cases against the expectations in their current files."""
-        self.start(targets, partial(self._engine.rescore, references_of_now=True), SCORING, confirmed=True)
+        build = partial(self._engine.rescore, references_of_now=True)
+        self.start(Request(targets, build, scoring=True), confirmed=True)
 
     def machines(self) -> None:
         """Show the machines of the newest run."""
@@ -145,64 +165,51 @@ class Run(Controller):
 
         self.view.push(MachinesScreen(self.thread.machines))
 
-    def start(
-        self,
-        targets: Targets,
-        build: Callable[[Targets], Build] | None = None,
-        starting: str = STARTING_AGENTS,
-        *,
-        times: int = 1,
-        most: int = MANY_CASES,
-        confirmed: bool = False,
-    ) -> None:
-        """Run these cases, or start the run that `build` returns for them. Until it starts, the bar shows `starting`.
+    def start(self, request: Request, *, most: int = MANY_CASES, confirmed: bool = False) -> None:
+        """Start a run. If it has more than `most` cases or a high known cost and is not `confirmed`, ask first.
 
-        The user has to confirm a run of more than `most` cases, or with a high known cost, unless a dialog has already
-        `confirmed` it. `times` is how often each case runs. If a file has changed, the folder is read again. If an
-        evalset has no agent, the user is asked for one.
+        If a file has changed, the folder is read again. If an evalset has no agent, the user is asked for one.
         """
-        if not self.can_start(targets):
+        if not self.can_start(request.targets):
             return
-        build = build or self._engine.build
-        if confirmed or (len(targets) <= most and not self.session.prices):
-            self._request(targets, build, starting)
+        if confirmed or (len(request.targets) <= most and not self.session.prices):
+            self._request(request)
         else:
-            self.view.work(partial(self._confirm, targets, build, starting, times, most), "confirm", exclusive=False)
+            self.view.work(partial(self._confirm, request, most), "confirm", exclusive=False)
 
-    async def _confirm(
-        self, targets: Targets, build: Callable[[Targets], Build], starting: str, times: int, most: int
-    ) -> None:
+    async def _confirm(self, request: Request, most: int) -> None:
         """Start the run. If it has many cases or a high known cost, ask first."""
-        names = self.view.rows.names()
-        amount, cost = await asyncio.to_thread(self._cost, targets, starting == SCORING, times)
-        if len(targets) > most or amount > MUCH_MONEY:
-            what = f"{'score' if starting == SCORING else 'run'} {counted(len(targets), 'case')}"
-            what += f" {counted(times, 'time')}" if times > 1 else ""
+        names, count = self.view.rows.names(), len(request.targets)
+        amount, cost = await asyncio.to_thread(self._cost, request)
+        if count > most or amount > MUCH_MONEY:
+            what = f"{'score' if request.scoring else 'run'} {counted(count, 'case')}"
+            what += f" {counted(request.times, 'time')}" if request.times > 1 else ""
             items = [Item(what, True, help=cost), Item("go back", False)]
             if not await self.view.pick(f"{what}?", items, placeholder=""):
                 return
-            targets = self.view.rows.current_pairs(names, targets)
-            if not self.can_start(targets):
+            request = replace(request, targets=self.view.rows.current_pairs(names, request.targets))
+            if not self.can_start(request.targets):
                 return
-        self._request(targets, build, starting)
+        self._request(request)
 
-    def _cost(self, targets: Targets, scoring: bool, times: int) -> tuple[float, str]:
+    def _cost(self, request: Request) -> tuple[float, str]:
         """Return the cost of a run (0.0 if unknown), and a text on it, estimated from past runs. Reads files."""
         from workbench.project.cost_estimate import estimate
 
+        targets, times = request.targets, request.times
         records = [record for pair in targets for record in self.session.verdicts.records(*pair) if record.has_verdict]
         records = records or [record for record in list(self.session.store.records.values()) if record.has_verdict]
         draft, prices = self.session.draft, self.session.prices or Prices()
         configs = {entry.relative: draft.apply(entry.criteria).config for entry in self.session.opened.evalsets}
-        depth: Effect = "score" if scoring else "run"
+        depth: Effect = "score" if request.scoring else "run"
         found = estimate(len(targets), records, depth, prices, times, lambda ref: configs.get(ref.evalset_file))
         return found.amount or 0.0, found.cost_words
 
-    def _request(self, targets: Targets, build: Callable[[Targets], Build], starting: str) -> None:
-        self.session.starting = starting
+    def _request(self, request: Request) -> None:
+        self.session.starting = request.label
         self.session.store.request_run()
         self.view.show_facts()
-        self.view.work(partial(self._start, targets, build), "start", exclusive=False)
+        self.view.work(partial(self._start, request), "start", exclusive=False)
 
     @property
     def busy(self) -> bool:
@@ -213,8 +220,8 @@ class Run(Controller):
         """Start the run whose plan `make` returns. The watch has already requested it in the store."""
         self.session.store.hand_over(self.thread.start(self._engine.planned(make)))
 
-    async def _start(self, targets: Targets, build: Callable[[Targets], Build]) -> None:
-        rows = self.view.rows
+    async def _start(self, request: Request) -> None:
+        rows, targets, build = self.view.rows, request.targets, request.build or self._engine.build
         names = rows.names()
         ready = not self.session.outdated() or await self._folder.read_again()
         if ready:

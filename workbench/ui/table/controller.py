@@ -123,7 +123,7 @@ class CaseTable(Controller):
             line=self._line,
             open_case=self._open_case,
             turn=self._turn,
-            run=self._run.start,
+            run=self._run.run_cases,
             cancel=self._run.cancel_cases,
         )
         self.view.say_on_page = self._page.key_line.say
