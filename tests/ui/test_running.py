@@ -300,7 +300,7 @@ async def test_options_change_only_the_next_run(open_screen: OpenScreen) -> None
         await pilot.press(*"gemini", "enter", "j", "j", "-")
         editor = screen.app.screen
         assert isinstance(editor, CriteriaScreen)
-        judge = editor.content["criteria"]["final_response_match_v2"]["judge_model_options"]
+        judge = editor.changes.content["criteria"]["final_response_match_v2"]["judge_model_options"]
         assert judge == {"num_samples": 4}
         await pilot.press("k", "k", "k", "space", "o")
         assert "criteria changed" in screen.text

@@ -104,7 +104,7 @@ async def test_typing_a_threshold_previews_the_changed_verdicts(
         await screen.until(pilot, lambda: "1 would now pass this criterion: late_parcel (0.50)" in screen.text)
         await pilot.press("enter", "u")
         await screen.until(pilot, lambda: "1 of 2 cases would pass this criterion (before: 1)" in screen.text)
-        assert shown.content == shown.draft.content
+        assert shown.changes.content == shown.changes.draft.content
         await pilot.press("9", ",", "enter")
         await screen.until(pilot, lambda: "is not a number" in screen.text)
         await pilot.press("escape", "escape", "escape")
@@ -209,13 +209,13 @@ async def test_invalid_config_is_not_saved_and_stays_in_the_form(
         await pilot.press("j", "l", "j")
         assert shown.list.row.value == "first"
         await pilot.press("j", "enter", *"ODD", "enter", "D", "k")
-        assert "type" not in shown.content["criteria"][rubric]["rubrics"][0]
+        assert "type" not in shown.changes.content["criteria"][rubric]["rubrics"][0]
         await pilot.press("enter")
         shown.field.load_text("second")
         await pilot.press("enter", "ctrl+o")
         await screen.until(pilot, lambda: "is used twice" in screen.text)
         assert file.read_text(encoding="utf-8") == TEXT
-        assert shown.content["criteria"][rubric]["rubrics"][0]["rubric_id"] == "second"
+        assert shown.changes.content["criteria"][rubric]["rubrics"][0]["rubric_id"] == "second"
         await pilot.press("escape")
         assert "not saved: ctrl+o saves, esc again discards the changes" in screen.text
         await pilot.press("escape")
@@ -310,7 +310,7 @@ async def test_changes_stay_in_the_form_if_saving_fails(
             patch.setattr("workbench.editing.saving.replace_content", fails)
             await pilot.press("-", "ctrl+o")
             await screen.until(pilot, lambda: words in screen.text)
-        assert shown.content["criteria"]["response_match_score"] == 0.75
+        assert shown.changes.content["criteria"]["response_match_score"] == 0.75
         assert file.read_text(encoding="utf-8") == TEXT
         await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
@@ -382,14 +382,14 @@ async def test_evalset_without_config_gets_a_new_config(open_screen: OpenScreen,
         screen.main.tree_view.move("down")
         screen.main.tree_view.move("down")
         shown = await form(screen, pilot)
-        assert shown.draft.before is None
+        assert shown.changes.draft.before is None
         assert "has no config and uses the defaults" in screen.text
         await pilot.press("+", *"functional", "enter")
         await screen.until(pilot, lambda: "added: tool_trajectory_avg_score, final_response_match_v2" in screen.text)
         await pilot.press("ctrl+o")
         await screen.until(pilot, lambda: "saved" in screen.text)
-    written = json.loads(shown.draft.file.read_text(encoding="utf-8"))
-    assert shown.draft.file.name == "test_config.json"
+    written = json.loads(shown.changes.draft.file.read_text(encoding="utf-8"))
+    assert shown.changes.draft.file.name == "test_config.json"
     assert list(written["criteria"]) == ["tool_trajectory_avg_score", "final_response_match_v2"]
 
 

@@ -123,7 +123,7 @@ async def test_invalid_judge_name_is_refused_and_stays_in_the_field(
         await pilot.press("enter")
         await screen.until(pilot, lambda: message in str(shown.message.render()))
         assert shown.field.display
-        assert shown.content == shown.draft.content
+        assert shown.changes.content == shown.changes.draft.content
 
 
 @pytest.mark.parametrize("typed", ["gemini-2.5-pro", "openai/gpt-5", "python:a.b:c"])
@@ -138,4 +138,4 @@ async def test_valid_judge_names_are_accepted(
         await pilot.press("enter")
         shown.field.load_text(typed)
         await pilot.press("enter")
-        assert shown.content["criteria"][NAME]["judge_model_options"] == {"judge_model": typed}
+        assert shown.changes.content["criteria"][NAME]["judge_model_options"] == {"judge_model": typed}

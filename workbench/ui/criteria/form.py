@@ -15,15 +15,7 @@ from textual.content import Content as Text
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from workbench.editing.criteria_change import (
-    ConfigDraft,
-    ConfigRejectedError,
-    Content,
-    ValueRefusedError,
-    new_faults,
-    read_typed,
-    with_value,
-)
+from workbench.editing.criteria_change import ConfigRejectedError, ValueRefusedError, new_faults, read_typed, with_value
 from workbench.editing.criteria_form import FormRow, file_row, metric_rows, rows_of
 from workbench.editing.saving import Saver
 from workbench.editing.what_if import is_free
@@ -45,8 +37,6 @@ from workbench.ui.widgets.footer import bindings, bindings_of
 
 STEP = 0.05
 """Step of the keys that raise and lower a threshold or fraction. Whole numbers change by 1."""
-
-
 IN_NUMBERS = frozenset("0123456789.,")
 """Characters that start typing on a number's row. A comma is accepted here and later rejected with a reason."""
 _LONGEST = 12
@@ -107,16 +97,6 @@ class CriteriaScreen(FieldScreen[Ending | None]):
         """The changes of the config under the cursor, or of the first config if there are no rows."""
         row = self.list.row_or_none
         return self.edits[row.file if row is not None else 0]
-
-    @property
-    def draft(self) -> ConfigDraft:
-        """The config under the cursor as last read or saved."""
-        return self.changes.draft
-
-    @property
-    def content(self) -> Content:
-        """The edited content of the config under the cursor."""
-        return self.changes.content
 
     def action_open(self) -> None:
         """Unfold the row, or move down if it has nothing to unfold."""
@@ -205,7 +185,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
                 problem = error
             if done:
                 await self.mode.saved()
-                self._reason.update(Text(self.mode.why(self.draft)))
+                self._reason.update(Text(self.mode.why(self.changes.draft)))
                 self.show_changes()
         finally:
             self._busy = False
@@ -367,7 +347,7 @@ class CriteriaScreen(FieldScreen[Ending | None]):
     def action_add(self) -> None:
         """Let the user pick a preset, criterion or rubric, and add it."""
         if self._end_typing():
-            items = items_for(self.content, self.list.row_or_none)
+            items = items_for(self.changes.content, self.list.row_or_none)
             screen = PickScreen("add", searching(items), placeholder="a preset, criterion or rubric")
             self.app.push_screen(screen, self._add)
 
