@@ -24,7 +24,7 @@ def with_config(workspace: Workspace, text: str = TEXT) -> tuple[Workspace, Path
 async def saved(screen: Screen, pilot: Any, *keys: str) -> None:
     """Open the options, press keys, and save."""
     await pilot.press("o", *keys, "ctrl+o")
-    await screen.until(pilot, lambda: "saved: test_config.json" in screen.text)
+    await screen.until(pilot, lambda: "test_config.json (in the tree, u undoes)" in screen.text)
 
 
 async def test_saving_writes_only_the_changed_value(open_screen: OpenScreen, make_workspace: MakeWorkspace) -> None:

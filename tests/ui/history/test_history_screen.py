@@ -171,7 +171,7 @@ async def test_history_opens_a_stored_run_and_returns(open_screen: OpenScreen, k
         assert isinstance(page, HistoryScreen)
         page.key_line.clear_message()
         await _shows(screen, pilot, "enter open")
-        assert "C compare" not in screen.text, "no other run is left"
+        await screen.until(pilot, lambda: "C compare" not in screen.text)  # No other run is left.
         await pilot.press("escape", "escape")
         await screen.until(pilot, lambda: screen.app.screen is screen.main)
 
