@@ -189,6 +189,7 @@ class HistoryScreen(ListScreen):
         self._list_runs, self._show_run, self._compare = read, show, compare
         self._all: Sequence[ListedRun] = ()
         self._read_once = False
+        self._readings = 0
 
     def on_mount(self) -> None:
         """Start with a message that the runs are being read."""
@@ -215,11 +216,15 @@ class HistoryScreen(ListScreen):
         start_work(self, self._read, "read", exclusive=True)
 
     async def _read(self) -> None:
+        self._readings += 1
+        reading = self._readings
         if not self._read_once and self._all:
             await asyncio.sleep(_A_FRAME)  # The newest runs are painted before the others are read.
         runs, trouble = await asyncio.to_thread(self._list_runs)
-        self.runs.baseline = await asyncio.to_thread(baseline, self._state)
-        self.runs.running = running_id(self._session)
+        pinned = await asyncio.to_thread(baseline, self._state)
+        if reading != self._readings:  # A later reading, such as that after a deletion, knows more.
+            return
+        self.runs.baseline, self.runs.running = pinned, running_id(self._session)
         if trouble and not self._read_once:
             more = f" (and {len(trouble) - 1} more)" if len(trouble) > 1 else ""
             self.notify(one_line(trouble[0], limit=400) + more, severity="warning", timeout=10)
